@@ -1,0 +1,75 @@
+// Device: memory, kernels, launches. Knows nothing about attention.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernel/kernel_binary.h"
+#include "problem/target.h"
+
+namespace ffpa_jit {
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  bool operator==(const Dim3&) const = default;
+};
+
+struct LaunchGeometry {
+  Dim3 grid;
+  Dim3 block;    // CPU: ignored
+  Dim3 cluster;  // {1,1,1}: none
+  uint32_t dynamic_shared_bytes = 0;  // CPU: scratch bytes per worker thread, 64-byte aligned
+};
+
+struct DeviceInfo {
+  std::string name;      // "NVIDIA H200", "AMD EPYC ..."
+  std::string text;      // "cuda:0", "cpu": what --device takes
+  std::string identity;  // name + capability + multiprocessors + memory clock class: keys tunings
+  Target target;         // the best target of this device
+  int multiprocessors = 0;            // CPU: worker threads
+  int64_t shared_bytes_per_block = 0; // with opt-in; CPU: L2 bytes of one core
+  int64_t memory_bytes = 0;
+  int warp_size = 0;                  // CPU: 0
+};
+
+// A kernel ready to launch on the device that made it. Thread-safe to launch.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+};
+
+// Opaque to everything but the device; CUDA: a CUstream; nullptr = default stream.
+using Stream = void*;
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceInfo& info() const = 0;
+
+  // Throws Error DEVICE_ERROR when the image cannot be loaded or has no such entry.
+  virtual std::unique_ptr<LoadedKernel> load(const KernelBinary& binary) = 0;
+  // `params` is copied before this returns. CPU: returns when the work is done.
+  virtual void launch(const LoadedKernel& kernel, const LaunchGeometry& geometry,
+                      std::span<const std::byte> params, Stream stream) = 0;
+  // True inside a stream capture, where nothing may be loaded.
+  virtual bool is_capturing(Stream stream) = 0;
+
+  // Stream-ordered; nullptr size-0 requests are allowed. Throws OUT_OF_MEMORY.
+  virtual void* allocate(size_t bytes, Stream stream) = 0;
+  virtual void release(void* memory, Stream stream) noexcept = 0;
+  virtual void copy_to_device(void* to, const void* from, size_t bytes, Stream stream) = 0;
+  virtual void copy_to_host(void* to, const void* from, size_t bytes, Stream stream) = 0;
+  virtual void fill(void* memory, uint8_t value, size_t bytes, Stream stream) = 0;
+  virtual void synchronize(Stream stream) = 0;
+
+  // Milliseconds that `work` (launches on `stream`) takes on the device: events on a GPU, the steady clock on
+  // the CPU.
+  virtual double time_ms(Stream stream, const std::function<void()>& work) = 0;
+};
+
+}  // namespace ffpa_jit

@@ -1,0 +1,30 @@
+// The extension point: one KernelFamily per file in families/, listed once in registry.cpp.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "plan/plan.h"
+
+namespace ffpa_jit {
+
+class KernelFamily {
+ public:
+  virtual ~KernelFamily() = default;
+
+  virtual std::string_view name() const = 0;
+  // nullopt: can serve. Otherwise the reason, as `ffpa-jit explain` prints it.
+  virtual std::optional<std::string> refuses(const Problem&, const Target&) const = 0;
+  // The heuristic config. Depends on the shape only through shape_class (see plan/shape_class.h).
+  virtual KernelConfig default_config(const Problem&, const Shape&, const DeviceInfo&) const = 0;
+  // Throws Error INVALID_ARGUMENT when `config` is not one this family can build.
+  virtual Plan plan(const Problem&, const KernelConfig&, const DeviceInfo&) const = 0;
+};
+
+// In order of preference: the first that does not refuse serves, `sdpa` last.
+std::span<const KernelFamily* const> kernel_families();
+const KernelFamily* find_family(std::string_view name, const Target& target);
+
+}  // namespace ffpa_jit

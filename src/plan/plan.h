@@ -1,0 +1,30 @@
+// Plan: how one problem is served: which kernels, in which order, with which geometry.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "kernel/kernel_config.h"
+#include "problem/problem.h"
+
+namespace ffpa_jit {
+
+struct PlanStep {
+  std::string template_name;       // "cpu/attention_forward.cpp.j2"
+  std::string entry;               // extern "C" symbol of the kernel
+  nlohmann::ordered_json context;  // what the template reads
+  std::function<LaunchGeometry(const Shape&)> geometry;
+};
+
+struct Plan {
+  std::string family;
+  KernelConfig config;
+  std::vector<PlanStep> steps;                             // launched in order with the same ForwardParams
+  std::function<size_t(const Shape&)> workspace_bytes;  // empty: none
+};
+
+}  // namespace ffpa_jit

@@ -25,6 +25,6 @@ class KernelFamily {
 
 // In order of preference: the first that does not refuse serves, `sdpa` last.
 std::span<const KernelFamily* const> kernel_families();
-const KernelFamily* find_family(std::string_view name, const Target& target);
+
 
 }  // namespace ffpa_jit

@@ -19,6 +19,10 @@ struct CompileLimits {
   std::stop_token stop;
 };
 
+// The options a kernel for `target` is compiled with, in order: part of the cache key, so known without loading any
+// compiler. No paths.
+std::vector<std::string> compile_options(const Target& target);
+
 class Compiler {
  public:
   virtual ~Compiler() = default;
@@ -28,8 +32,6 @@ class Compiler {
   virtual bool supports(const Target& target) const = 0;
   // Every target this compiler can build for, canonical texts.
   virtual std::vector<std::string> targets() const = 0;
-  // The options used for `target`, in order: part of the cache key. No paths.
-  virtual std::vector<std::string> options(const Target& target) const = 0;
   // Thread-safe. Throws Error COMPILE_FAILED (with the whole log, positions in template lines), TIMEOUT.
   virtual KernelBinary compile(const KernelSource& source, const CompileLimits& limits) = 0;
 };

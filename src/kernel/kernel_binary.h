@@ -12,6 +12,10 @@ namespace ffpa_jit {
 
 enum class BinaryFormat : uint8_t { kCubin, kElfSharedObject, kHsaCodeObject };
 
+// "cubin", "elf-so", "hsaco"
+std::string_view name_of(BinaryFormat format);
+BinaryFormat binary_format_of(std::string_view name);  // throws Error INVALID_ARGUMENT
+
 // Read from the compiler's report and the ELF; no device is needed. -1: not known for this format.
 struct KernelResources {
   int registers = -1;         // per thread

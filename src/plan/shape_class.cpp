@@ -5,11 +5,11 @@
 namespace ffpa_jit {
 namespace {
 
-constexpr int64_t kExact = 8;
+constexpr int64_t kExact = 7;
 
 uint8_t class_of(int64_t size) {
   if (size <= kExact) return static_cast<uint8_t>(size < 0 ? 0 : size);
-  return static_cast<uint8_t>(kExact + std::bit_width(static_cast<uint64_t>(size)) - 4);
+  return static_cast<uint8_t>(kExact + std::bit_width(static_cast<uint64_t>(size)) - 3);
 }
 
 int64_t smallest_of(int64_t size) {

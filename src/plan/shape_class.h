@@ -8,7 +8,7 @@
 
 namespace ffpa_jit {
 
-// Sizes up to 8 are their own class (decode paths start there); above, one class per power of two
+// Sizes up to 7 are their own class (decode); from 8 on, one class per power of two
 // [2^n, 2^(n+1)). Every routing rule's boundary (8, 512) is a class boundary.
 struct ShapeClass {
   uint8_t seqlen_q = 0;

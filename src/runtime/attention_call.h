@@ -1,0 +1,34 @@
+// AttentionCall: one checked call, as the API layer hands it to the Runtime.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "device/device.h"
+#include "kernel/params.h"
+#include "problem/problem.h"
+
+namespace ffpa_jit {
+
+struct DeviceRef {
+  TargetKind kind = TargetKind::kCpu;
+  int index = 0;
+
+  bool operator==(const DeviceRef&) const = default;
+};
+
+std::string text_of(const DeviceRef& device);  // "cpu", "cuda:0": what --device takes
+
+struct AttentionCall {
+  DeviceRef device;
+  Stream stream = nullptr;
+  Problem problem;
+  Shape shape;
+  ForwardParams params{};  // workspace is filled in by the Runtime
+  std::string family;      // empty: routed
+  void* workspace = nullptr;
+  size_t workspace_bytes = 0;
+  const void* host_args = nullptr;  // the caller's struct, for its own fallback callback
+};
+
+}  // namespace ffpa_jit

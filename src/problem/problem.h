@@ -1,8 +1,9 @@
-// Problem: the compile-time facts of one attention call. Two calls with equal Problems may run the same
-// kernel. Shape: the run-time sizes. Both are plain values with == and one canonical text.
+// Problem: the compile-time facts of one attention call. Two calls with equal Problems may run the
+// same kernel. Shape: the run-time sizes. Both are plain values with == and one canonical text.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,11 @@ namespace ffpa_jit {
 enum class Direction : uint8_t { kForward };
 enum class Layout : uint8_t { kBhnd, kBnhd, kVarlen };
 
+std::string_view name_of(Direction direction);  // "forward"
+std::string_view name_of(Layout layout);        // "bhnd", "bnhd", "varlen"
+std::optional<Direction> direction_of(std::string_view name);
+std::optional<Layout> layout_of(std::string_view name);
+
 // Which of a mask's four dimensions are full; a dimension that is not is broadcast (stride 0).
 struct BroadcastPattern {
   bool batch = true, head = true, query = true, key = true;
@@ -22,6 +28,9 @@ struct BroadcastPattern {
 // "bhqk" with 1 in place of a broadcast dimension, e.g. "11qk".
 std::string text_of(const BroadcastPattern& pattern);
 BroadcastPattern parse_pattern(std::string_view text);  // throws Error INVALID_ARGUMENT
+
+inline constexpr int kMaxHeadDim = 2048;
+inline constexpr int kMaxGqaGroup = 1 << 20;
 
 struct Problem {
   Direction direction = Direction::kForward;
@@ -65,7 +74,10 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+// As above, for sizes that do not fit the problem: negative, too large, heads that do not match
+// gqa_group, causal with fewer keys than queries.
 void validate(const Problem& problem, const Shape& shape);
-std::string text_of(const Shape& shape);  // "b=1 hq=32 hkv=8 nq=8192 nk=8192", varlen adds "tq= tk="
+std::string text_of(
+    const Shape& shape);  // "b=1 hq=32 hkv=8 nq=8192 nk=8192", varlen adds "tq= tk="
 
 }  // namespace ffpa_jit

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,11 +28,20 @@ struct Target {
 };
 
 std::string text_of(const Target& target);
-// Accepts canonical text, and "cpu" for host_cpu_target(). Throws Error INVALID_ARGUMENT with the list.
+// Accepts canonical text, and "cpu" for host_cpu_target(). Throws Error INVALID_ARGUMENT with the
+// list.
 Target parse_target(std::string_view text);
 
-// The best level this processor and its operating system offer (CPUID, XGETBV; AMX asks the kernel for the
-// tile-data permission once per process).
+// Every architecture of a kind, without prefix, in ascending order: "x86-64" ...; "sm_75" ...;
+// "gfx90a" ... The emulator's list is CUDA's and HIP's together.
+std::span<const std::string_view> architectures(TargetKind kind);
+
+// The best level this processor and its operating system offer (CPUID, XGETBV; AMX asks the kernel
+// for the tile-data permission once per process). Throws Error UNSUPPORTED on a processor that is
+// not x86-64.
 Target host_cpu_target();
+// The better of the levels that are neither above `limit` (a CPU target) nor above
+// host_cpu_target().
+Target host_cpu_target_at_most(const Target& limit);
 
 }  // namespace ffpa_jit

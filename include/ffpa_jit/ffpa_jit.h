@@ -131,7 +131,17 @@ typedef struct ffpa_jit_runtime_options {
   void* fallback_user;
 } ffpa_jit_runtime_options;
 
-#define FFPA_JIT_RUNTIME_OPTIONS_INIT {sizeof(ffpa_jit_runtime_options)}
+/* In C++ a function call: a partial initializer would draw -Wmissing-field-initializers there. */
+#ifdef __cplusplus
+static inline ffpa_jit_runtime_options ffpa_jit_runtime_options_init(void) noexcept {
+  ffpa_jit_runtime_options options{};
+  options.struct_size = sizeof(options);
+  return options;
+}
+#define FFPA_JIT_RUNTIME_OPTIONS_INIT ffpa_jit_runtime_options_init()
+#else
+#define FFPA_JIT_RUNTIME_OPTIONS_INIT { .struct_size = sizeof(ffpa_jit_runtime_options) }
+#endif
 
 /* `options` may be NULL. Never touches a device or a compiler; does not fail because of the cache (a
  * cache that cannot be used is logged once and the runtime works from memory). */
@@ -185,8 +195,18 @@ struct ffpa_jit_attention_args {
   size_t workspace_bytes;
 };
 
+#ifdef __cplusplus
+static inline ffpa_jit_attention_args ffpa_jit_attention_args_init(void) noexcept {
+  ffpa_jit_attention_args args{};
+  args.struct_size = sizeof(args);
+  args.window_left = args.window_right = -1;
+  return args;
+}
+#define FFPA_JIT_ATTENTION_ARGS_INIT ffpa_jit_attention_args_init()
+#else
 #define FFPA_JIT_ATTENTION_ARGS_INIT \
   { .struct_size = sizeof(ffpa_jit_attention_args), .window_left = -1, .window_right = -1 }
+#endif
 
 /* Enqueues the computation on `stream` (on the CPU: computes). The first call of a problem may generate,
  * compile and load; later calls only launch. */

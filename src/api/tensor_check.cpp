@@ -1,0 +1,167 @@
+#include "api/tensor_check.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace ffpa_jit::api {
+namespace {
+
+constexpr int64_t kLargestSpanBytes = int64_t{1} << 62;
+
+std::span<const int64_t> sizes_of(const ffpa_jit_tensor& t) {
+  return {t.sizes, static_cast<size_t>(t.rank)};
+}
+
+std::span<const int64_t> strides_of(const ffpa_jit_tensor& t) {
+  return {t.strides, static_cast<size_t>(t.rank)};
+}
+
+bool is_empty(const ffpa_jit_tensor& t) {
+  return std::ranges::any_of(sizes_of(t), [](int64_t size) { return size == 0; });
+}
+
+// Elements from the first to one past the last; the caller has ruled out overflow.
+int64_t span_elements(const ffpa_jit_tensor& t) {
+  if (is_empty(t)) return 0;
+  int64_t last = 0;
+  for (int i = 0; i < t.rank; ++i) last += (t.sizes[i] - 1) * t.strides[i];
+  return last + 1;
+}
+
+// A tensor's bytes modulo a pitch: [begin, end) of its contiguous last dimension.
+struct Columns {
+  int64_t begin, end;
+};
+
+Columns columns_of(const ffpa_jit_tensor& t, size_t element_bytes, int64_t pitch) {
+  const int64_t width =
+      t.rank == 0 ? 0 : t.sizes[t.rank - 1] * static_cast<int64_t>(element_bytes);
+  const int64_t begin = static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data) % pitch);
+  return {begin, begin + width};
+}
+
+// Greatest common divisor, in bytes, of every stride that is walked but the last.
+int64_t pitch_of(const ffpa_jit_tensor& t, size_t element_bytes, int64_t pitch) {
+  for (int i = 0; i + 1 < t.rank; ++i) {
+    if (t.sizes[i] > 1) {
+      pitch = std::gcd(pitch, t.strides[i] * static_cast<int64_t>(element_bytes));
+    }
+  }
+  return pitch;
+}
+
+}  // namespace
+
+DType checked_dtype(const ffpa_jit_tensor& tensor, std::string_view name,
+                    std::initializer_list<DType> allowed) {
+  for (DType dtype : allowed) {
+    if (static_cast<int32_t>(dtype) == tensor.dtype) return dtype;
+  }
+  std::vector<std::string_view> names;
+  for (DType dtype : allowed) names.push_back(name_of(dtype));
+  throw_error(FFPA_JIT_INVALID_ARGUMENT, "{}.dtype is {}; allowed: {}", name, tensor.dtype,
+              fmt::join(names, ", "));
+}
+
+void check_extent(const ffpa_jit_tensor& tensor, std::string_view name, int min_rank, int max_rank,
+                  size_t element_bytes) {
+  if (tensor.rank < min_rank || tensor.rank > max_rank) {
+    throw_error(FFPA_JIT_INVALID_ARGUMENT, "{}.rank is {}; allowed: {}", name, tensor.rank,
+                min_rank == max_rank ? fmt::format("{}", min_rank)
+                                     : fmt::format("{} to {}", min_rank, max_rank));
+  }
+  int64_t last = 0;
+  for (int i = 0; i < tensor.rank; ++i) {
+    const int64_t size = tensor.sizes[i], stride = tensor.strides[i];
+    if (size < 0 || stride < 0) {
+      throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                  "{} has sizes [{}] and strides [{}]; none may be negative", name,
+                  fmt::join(sizes_of(tensor), ", "), fmt::join(strides_of(tensor), ", "));
+    }
+    int64_t step = 0;
+    if (size > 1 && (__builtin_mul_overflow(size - 1, stride, &step) ||
+                     __builtin_add_overflow(last, step, &last))) {
+      last = kLargestSpanBytes;
+      break;
+    }
+  }
+  if (last >= kLargestSpanBytes / static_cast<int64_t>(element_bytes)) {
+    throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                "{} has sizes [{}] and strides [{}]: it spans more than 2^62 bytes", name,
+                fmt::join(sizes_of(tensor), ", "), fmt::join(strides_of(tensor), ", "));
+  }
+  if (reinterpret_cast<uintptr_t>(tensor.data) % element_bytes != 0) {
+    throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                "{}.data is {}; it must be a multiple of the element size, {} bytes", name,
+                fmt::ptr(tensor.data), element_bytes);
+  }
+}
+
+void check_unit_last_stride(const ffpa_jit_tensor& tensor, std::string_view name) {
+  const int last = tensor.rank - 1;
+  if (tensor.sizes[last] > 1 && tensor.strides[last] != 1) {
+    throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                "{} has last stride {}; it must be 1 (other dimensions may have any stride)", name,
+                tensor.strides[last]);
+  }
+}
+
+void check_no_self_overlap(const ffpa_jit_tensor& tensor, std::string_view name) {
+  if (is_empty(tensor)) return;
+  std::array<int, 4> order{0, 1, 2, 3};
+  std::sort(order.begin(), order.begin() + tensor.rank,
+            [&](int a, int b) { return tensor.strides[a] < tensor.strides[b]; });
+  int64_t extent = 1;  // elements covered by the dimensions so far
+  for (int i = 0; i < tensor.rank; ++i) {
+    const int64_t size = tensor.sizes[order[i]], stride = tensor.strides[order[i]];
+    if (size == 1) continue;
+    if (stride < extent) {
+      throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                  "{} has sizes [{}] and strides [{}]: two indices name the same element, and it is "
+                  "written; give every element its own place",
+                  name, fmt::join(sizes_of(tensor), ", "), fmt::join(strides_of(tensor), ", "));
+    }
+    extent += (size - 1) * stride;
+  }
+}
+
+void check_disjoint(const ffpa_jit_tensor& written, std::string_view written_name,
+                    size_t written_element_bytes, const ffpa_jit_tensor& read,
+                    std::string_view read_name, size_t read_element_bytes) {
+  if (!written.data || !read.data || is_empty(written) || is_empty(read)) return;
+  const auto begin_of = [](const ffpa_jit_tensor& t) { return reinterpret_cast<uintptr_t>(t.data); };
+  const uintptr_t written_end =
+      begin_of(written) + span_elements(written) * written_element_bytes;
+  const uintptr_t read_end = begin_of(read) + span_elements(read) * read_element_bytes;
+  if (begin_of(written) >= read_end || begin_of(read) >= written_end) return;
+
+  const int64_t pitch = pitch_of(read, read_element_bytes,
+                                 pitch_of(written, written_element_bytes, /*pitch=*/0));
+  if (pitch > 0) {
+    const Columns a = columns_of(written, written_element_bytes, pitch);
+    const Columns b = columns_of(read, read_element_bytes, pitch);
+    // Intervals on a circle of `pitch` bytes.
+    const bool apart = (a.end <= b.begin && b.end <= a.begin + pitch) ||
+                       (b.end <= a.begin && a.end <= b.begin + pitch);
+    if (apart) return;
+  }
+  throw_error(FFPA_JIT_INVALID_ARGUMENT,
+              "{} (at {}) overlaps {} (at {}); what is written must not share memory with what is read",
+              written_name, fmt::ptr(written.data), read_name, fmt::ptr(read.data));
+}
+
+void check_memory(const ffpa_jit_tensor& tensor, std::string_view name) {
+  if (!tensor.data && !is_empty(tensor)) {
+    throw_error(FFPA_JIT_INVALID_ARGUMENT, "{}.data is NULL", name);
+  }
+}
+
+}  // namespace ffpa_jit::api

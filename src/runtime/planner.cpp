@@ -1,0 +1,53 @@
+#include "runtime/planner.h"
+
+#include <chrono>
+#include <utility>
+
+#include "codegen/generator.h"
+#include "plan/kernel_family.h"
+
+namespace ffpa_jit {
+
+Planner::Planner(const Environment& environment, Policy policy,
+                 std::shared_ptr<const codegen::TemplateEngine> templates)
+    : environment_(environment), policy_(policy), templates_(std::move(templates)) {}
+
+Route Planner::route(const PlanRequest& request) const {
+  RouteRequest asked;
+  asked.problem = request.problem;
+  asked.shape = request.shape;
+  asked.target = request.device.target;
+  asked.family = request.family;
+  asked.policy = policy_;
+  asked.has_host_fallback = request.has_host_fallback;
+  return ffpa_jit::route(asked, environment_, kernel_families());
+}
+
+PlannedAttention Planner::plan(const PlanRequest& request) const {
+  Route route = this->route(request);
+  if (route.outcome == Outcome::kFallback) return {std::move(route), {}, {}, 0};
+  PlannedAttention planned = plan_with(*route.family, request);
+  planned.route = std::move(route);
+  return planned;
+}
+
+PlannedAttention Planner::plan_with(const KernelFamily& family, const PlanRequest& request) const {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  PlannedAttention planned;
+  planned.route.family = &family;
+  const KernelConfig config =
+      request.config ? *request.config
+                     : family.default_config(request.problem, request.shape, request.device);
+  planned.plan = family.plan(request.problem, config, request.device);
+  for (const PlanStep& step : planned.plan.steps) {
+    planned.sources.push_back(step.builtin ? KernelSource{}
+                                           : codegen::generate(*templates_, step.template_name,
+                                                               step.context, step.entry,
+                                                               request.device.target));
+  }
+  planned.generate_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return planned;
+}
+
+}  // namespace ffpa_jit

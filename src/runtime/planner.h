@@ -1,0 +1,50 @@
+// Planner: from a problem to generated source, for a device that need not be present. Route, plan and generate of the
+// line that data follows; compiling and loading come after.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/template_engine.h"
+#include "kernel/kernel_source.h"
+#include "plan/plan.h"
+#include "policy/environment.h"
+#include "policy/routing.h"
+
+namespace ffpa_jit {
+
+struct PlanRequest {
+  Problem problem;
+  Shape shape;  // any shape of the class to plan for
+  DeviceInfo device;
+  std::string family;            // forced; empty: routed
+  bool has_host_fallback = false;
+  std::optional<KernelConfig> config;  // forced; empty: the family's default
+};
+
+struct PlannedAttention {
+  Route route;
+  Plan plan;                         // empty when the route goes to the host's callback
+  std::vector<KernelSource> sources;  // one per step; an empty text for a built-in kernel
+  double generate_ms = 0;
+};
+
+class Planner {
+ public:
+  Planner(const Environment& environment, Policy policy,
+          std::shared_ptr<const codegen::TemplateEngine> templates);
+
+  Route route(const PlanRequest& request) const;
+  // Throws INVALID_ARGUMENT, UNSUPPORTED (a forbidden fall-back, an unknown family), TEMPLATE_ERROR.
+  PlannedAttention plan(const PlanRequest& request) const;
+  // The same for one family, whatever routing says.
+  PlannedAttention plan_with(const KernelFamily& family, const PlanRequest& request) const;
+
+ private:
+  const Environment& environment_;
+  Policy policy_;
+  std::shared_ptr<const codegen::TemplateEngine> templates_;
+};
+
+}  // namespace ffpa_jit

@@ -1,0 +1,184 @@
+#include "runtime/runtime.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "codegen/template_loader.h"
+#include "plan/families/portable_cpu.h"
+#include "plan/shape_class.h"
+
+namespace ffpa_jit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+std::shared_ptr<const codegen::TemplateEngine> make_templates(
+    const std::filesystem::path& template_dir) {
+  std::shared_ptr<const codegen::TemplateLoader> loader =
+      std::make_shared<codegen::EmbeddedTemplates>();
+  if (!template_dir.empty()) {
+    loader = std::make_shared<codegen::OverlayTemplates>(template_dir, std::move(loader));
+  }
+  codegen::EngineOptions options;
+  options.line_directives = true;
+  return std::make_shared<codegen::TemplateEngine>(std::move(loader), options);
+}
+
+PlanRequest plan_request(const AttentionCall& call, const Device& device, bool has_host_fallback) {
+  PlanRequest request;
+  request.problem = call.problem;
+  request.shape = canonical_shape(call.problem, call.shape);
+  request.device = device.info();
+  request.family = call.family;
+  request.has_host_fallback = has_host_fallback;
+  return request;
+}
+
+bool writes_nothing(const Shape& shape) {
+  return shape.batch == 0 || shape.heads_q == 0 || shape.total_q == 0 || shape.seqlen_q == 0;
+}
+
+// Workspace for one launch: the caller's memory, or the device's stream-ordered pool.
+class Workspace {
+ public:
+  Workspace(Device& device, const AttentionCall& call, size_t bytes)
+      : device_(device), stream_(call.stream), memory_(call.workspace) {
+    if (bytes == 0) {
+      memory_ = nullptr;
+    } else if (!memory_) {
+      memory_ = device.allocate(bytes, stream_);
+      owned_ = true;
+    } else if (call.workspace_bytes < bytes) {
+      throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                  "workspace_bytes is {}; this call needs {} (ffpa_jit_plan_info.workspace_bytes), or "
+                  "leave workspace NULL to have it taken from the device's pool",
+                  call.workspace_bytes, bytes);
+    }
+  }
+  ~Workspace() {
+    if (owned_) device_.release(memory_, stream_);
+  }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  void* memory() const { return memory_; }
+
+ private:
+  Device& device_;
+  Stream stream_;
+  void* memory_;
+  bool owned_ = false;
+};
+
+}  // namespace
+
+std::string text_of(const DeviceRef& device) {
+  return device.kind == TargetKind::kCpu ? "cpu" : fmt::format("cuda:{}", device.index);
+}
+
+Runtime::Runtime(RuntimeOptions options)
+    : options_(std::move(options)),
+      store_(Store::open(options_.store, options_.log)),
+      compilers_(std::make_shared<CompilerSet>(options_.log)),
+      templates_(make_templates(options_.template_dir)),
+      planner_(options_.environment, options_.policy, templates_),
+      kernels_(store_, compilers_, options_.store.match, options_.compile_time_limit, options_.log),
+      devices_(options_.num_threads, options_.environment.cpu_level) {}
+
+std::shared_ptr<const PreparedPlan> Runtime::prepare(const AttentionCall& call) {
+  const DispatchKey key = dispatch_key(call);
+  if (auto plan = plans_.find(key)) return plan;
+  return plans_.get(key, [&] { return make_plan(call); });
+}
+
+void Runtime::forward(const AttentionCall& call) {
+  const std::shared_ptr<const PreparedPlan> prepared = prepare(call);
+  if (prepared->to_host_fallback) {
+    const ffpa_jit_status status = options_.host_fallback(call.host_args, prepared->reason);
+    if (status != FFPA_JIT_OK) {
+      throw_error(status, "the host's fallback failed with status {} (it was called because {})",
+                  static_cast<int>(status), prepared->reason);
+    }
+    return;
+  }
+  if (!writes_nothing(call.shape)) launch(*prepared, call);
+}
+
+std::shared_ptr<const PreparedPlan> Runtime::make_plan(const AttentionCall& call) {
+  auto prepared = std::make_shared<PreparedPlan>();
+  prepared->problem = call.problem;
+  prepared->device = devices_.open(call.device);
+  if (prepared->device->is_capturing(call.stream)) {
+    throw_error(FFPA_JIT_NOT_PREPARED,
+                "the stream is being captured and this problem has no loaded kernel yet: call "
+                "ffpa_jit_attention_prepare (or run it once) before the capture; problem: {}",
+                text_of(call.problem));
+  }
+  const PlanRequest request =
+      plan_request(call, *prepared->device, options_.host_fallback != nullptr);
+  PlannedAttention planned = planner_.plan(request);
+  prepared->rule = planned.route.rule;
+  prepared->reason = planned.route.reason;
+  if (planned.route.outcome == Outcome::kFallback) {
+    prepared->to_host_fallback = true;
+    options_.log->info("{}: {}", text_of(call.problem), prepared->reason);
+    return prepared;
+  }
+  try {
+    load_steps(std::move(planned), *prepared);
+  } catch (const Error& error) {
+    // Only on the CPU, and only where nothing was forced, is there something else that computes the same.
+    const KernelFamily& portable = portable_cpu_family();
+    if (error.code() != FFPA_JIT_NO_COMPILER || !call.family.empty() ||
+        portable.refuses(call.problem, request.device.target)) {
+      throw;
+    }
+    options_.log->warn("using the slower portable kernel: {}", error.what());
+    prepared->rule = "no-compiler";
+    prepared->reason = fmt::format("the kernel is not cached and cannot be compiled: {}", error.what());
+    load_steps(planner_.plan_with(portable, request), *prepared);
+  }
+  return prepared;
+}
+
+void Runtime::load_steps(PlannedAttention planned, PreparedPlan& prepared) {
+  prepared.generate_ms += planned.generate_ms;
+  std::vector<std::unique_ptr<LoadedKernel>> kernels;
+  for (size_t i = 0; i < planned.plan.steps.size(); ++i) {
+    const PlanStep& step = planned.plan.steps[i];
+    if (step.builtin) {
+      kernels.push_back(prepared.device->wrap(step.builtin));
+      continue;
+    }
+    const ProvidedKernel provided = kernels_.find_or_compile(
+        planned.sources[i],
+        {planned.plan.family, text_of(prepared.problem), text_of(planned.plan.config)});
+    const Clock::time_point start = Clock::now();
+    kernels.push_back(prepared.device->load(provided.binary));
+    prepared.load_ms += milliseconds_since(start);
+    prepared.compile_ms += provided.compile_ms;
+    prepared.cache_hit = prepared.cache_hit && provided.cache_hit;
+  }
+  prepared.kernels = std::move(kernels);
+  prepared.plan = std::move(planned.plan);
+}
+
+void Runtime::launch(const PreparedPlan& prepared, const AttentionCall& call) {
+  const size_t bytes =
+      prepared.plan.workspace_bytes ? prepared.plan.workspace_bytes(call.shape) : 0;
+  const Workspace workspace(*prepared.device, call, bytes);
+  ForwardParams params = call.params;
+  params.workspace = workspace.memory();
+  for (size_t i = 0; i < prepared.plan.steps.size(); ++i) {
+    const LaunchGeometry geometry = prepared.plan.steps[i].geometry(call.shape);
+    if (geometry.grid.x == 0 || geometry.grid.y == 0 || geometry.grid.z == 0) continue;
+    prepared.device->launch(*prepared.kernels[i], geometry,
+                            std::as_bytes(std::span(&params, 1)), call.stream);
+  }
+}
+
+}  // namespace ffpa_jit

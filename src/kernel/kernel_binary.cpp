@@ -49,7 +49,7 @@ BinaryFormat binary_format_of(std::string_view name) {
     if (f.name == name) return f.format;
   }
   throw_error(FFPA_JIT_INVALID_ARGUMENT, "binary format is {}; allowed: cubin, elf-so, hsaco",
-              quoted(name));
+              in_quotes(name));
 }
 
 std::string text_of(const KernelResources& resources) {

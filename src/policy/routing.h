@@ -67,7 +67,8 @@ struct RuleDescription {
 };
 std::span<const RuleDescription> routing_rules();
 
-// Throws Error INVALID_ARGUMENT (problem, shape or the name of a family is wrong), UNSUPPORTED
+// `shape` is taken as checked: the Runtime gives one that stands for a class of shapes.
+// Throws Error INVALID_ARGUMENT (the problem or the name of a family is wrong), UNSUPPORTED
 // (nothing serves, or a fall-back that FFPA_FORCE_NO_SDPA_FALLBACK forbids).
 Route route(const RouteRequest& request, const Environment& environment,
             std::span<const KernelFamily* const> families);

@@ -6,7 +6,7 @@
 
 namespace ffpa_jit {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr size_t kShown = 120;
   std::string out = "\"";
   for (char c : text.substr(0, kShown)) {
@@ -59,7 +59,7 @@ std::string_view CanonicalReader::word(std::string_view field, std::string_view 
 std::string_view CanonicalReader::value(std::string_view name, std::string_view allowed) {
   if (auto value = take_value(name)) return *value;
   if (next().empty()) fail(fmt::format("\"{}=\" is missing; allowed: {}", name, allowed));
-  fail(fmt::format("{} stands where \"{}=\" must stand; allowed: {}", quoted(next()), name,
+  fail(fmt::format("{} stands where \"{}=\" must stand; allowed: {}", in_quotes(next()), name,
                    allowed));
 }
 
@@ -74,15 +74,15 @@ int64_t CanonicalReader::to_integer(std::string_view name, std::string_view digi
   const auto [stop, error] = std::from_chars(digits.data(), end, number);
   const bool canonical = error == std::errc() && stop == end && std::to_string(number) == digits;
   if (!canonical || number < min || number > max) {
-    fail(fmt::format("{} is {}; allowed: a whole number from {} to {}", name, quoted(digits), min,
-                     max));
+    fail(fmt::format("{} is {}; allowed: a whole number from {} to {}", name, in_quotes(digits),
+                     min, max));
   }
   return number;
 }
 
 void CanonicalReader::finish(std::string_view allowed) const {
   if (position_ < text_.size()) {
-    fail(fmt::format("{} is not expected here; allowed: {}", quoted(text_.substr(position_)),
+    fail(fmt::format("{} is not expected here; allowed: {}", in_quotes(text_.substr(position_)),
                      allowed));
   }
   if (!text_.empty() && text_.back() == ' ')
@@ -90,7 +90,7 @@ void CanonicalReader::finish(std::string_view allowed) const {
 }
 
 void CanonicalReader::fail(std::string_view reason) const {
-  throw_error(FFPA_JIT_INVALID_ARGUMENT, "{} {}: {}", what_, quoted(text_), reason);
+  throw_error(FFPA_JIT_INVALID_ARGUMENT, "{} {}: {}", what_, in_quotes(text_), reason);
 }
 
 }  // namespace ffpa_jit

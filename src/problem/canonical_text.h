@@ -11,7 +11,7 @@
 namespace ffpa_jit {
 
 // `text` in quotes, control characters escaped, cut after 120 characters: fit for an error message.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 class CanonicalReader {
  public:

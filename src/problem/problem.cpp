@@ -38,7 +38,7 @@ std::optional<BroadcastPattern> pattern_of(std::string_view text) {
 DType parse_dtype(const CanonicalReader& reader, std::string_view field, std::string_view name) {
   const std::optional<DType> dtype = dtype_of(name);
   if (!dtype || !is_activation(*dtype)) {
-    reader.fail(fmt::format("{} is {}; allowed: {}", field, quoted(name), kDTypes));
+    reader.fail(fmt::format("{} is {}; allowed: {}", field, in_quotes(name), kDTypes));
   }
   return *dtype;
 }
@@ -46,7 +46,8 @@ DType parse_dtype(const CanonicalReader& reader, std::string_view field, std::st
 BroadcastPattern parse_pattern(const CanonicalReader& reader, std::string_view field,
                                std::string_view text) {
   const std::optional<BroadcastPattern> pattern = pattern_of(text);
-  if (!pattern) reader.fail(fmt::format("{} is {}; allowed: {}", field, quoted(text), kPatterns));
+  if (!pattern)
+    reader.fail(fmt::format("{} is {}; allowed: {}", field, in_quotes(text), kPatterns));
   return *pattern;
 }
 
@@ -87,7 +88,7 @@ std::string text_of(const BroadcastPattern& pattern) {
 
 BroadcastPattern parse_pattern(std::string_view text) {
   const std::optional<BroadcastPattern> pattern = pattern_of(text);
-  if (!pattern) invalid("broadcast pattern", quoted(text), kPatterns);
+  if (!pattern) invalid("broadcast pattern", in_quotes(text), kPatterns);
   return *pattern;
 }
 
@@ -103,10 +104,10 @@ void validate(const Problem& p) {
   }
   // What is off must look alike, or equal work would have two texts and two cache entries.
   if (!p.has_mask && p.mask_pattern != BroadcastPattern{}) {
-    invalid("mask_pattern", quoted(text_of(p.mask_pattern)), "\"bhqk\" when there is no mask");
+    invalid("mask_pattern", in_quotes(text_of(p.mask_pattern)), "\"bhqk\" when there is no mask");
   }
   if (!p.has_bias && p.bias_pattern != BroadcastPattern{}) {
-    invalid("bias_pattern", quoted(text_of(p.bias_pattern)), "\"bhqk\" when there is no bias");
+    invalid("bias_pattern", in_quotes(text_of(p.bias_pattern)), "\"bhqk\" when there is no bias");
   }
   if (!p.has_bias && p.bias_dtype != DType::kFp32) {
     invalid("bias_dtype", name_of(p.bias_dtype), "fp32 when there is no bias");
@@ -144,7 +145,7 @@ Problem parse_problem(std::string_view text) {
   if (auto known = direction_of(direction)) {
     p.direction = *known;
   } else {
-    reader.fail(fmt::format("direction is {}; allowed: {}", quoted(direction), kDirections));
+    reader.fail(fmt::format("direction is {}; allowed: {}", in_quotes(direction), kDirections));
   }
   p.dtype = parse_dtype(reader, "dtype", reader.word("dtype", kDTypes));
   p.head_dim = static_cast<int>(reader.integer("d", 1, kMaxHeadDim));
@@ -154,7 +155,7 @@ Problem parse_problem(std::string_view text) {
   if (auto known = layout_of(layout)) {
     p.layout = *known;
   } else {
-    reader.fail(fmt::format("layout is {}; allowed: {}", quoted(layout), kLayouts));
+    reader.fail(fmt::format("layout is {}; allowed: {}", in_quotes(layout), kLayouts));
   }
 
   p.causal = p.window_right = reader.take("causal");
@@ -164,7 +165,7 @@ Problem parse_problem(std::string_view text) {
     const std::string_view allowed = p.causal ? "l (causal bounds the right side)" : "l, r, lr";
     const std::string spelled = std::string(p.window_left ? "l" : "") + (right ? "r" : "");
     if (*window != spelled || spelled.empty() || (p.causal && right)) {
-      reader.fail(fmt::format("window is {}; allowed: {}", quoted(*window), allowed));
+      reader.fail(fmt::format("window is {}; allowed: {}", in_quotes(*window), allowed));
     }
     p.window_right = p.causal || right;
   }
@@ -175,7 +176,8 @@ Problem parse_problem(std::string_view text) {
   if (auto bias = reader.take_value("bias")) {
     const size_t colon = bias->find(':');
     if (colon == std::string_view::npos) {
-      reader.fail(fmt::format("bias is {}; allowed: DTYPE:PATTERN, e.g. fp32:11qk", quoted(*bias)));
+      reader.fail(
+          fmt::format("bias is {}; allowed: DTYPE:PATTERN, e.g. fp32:11qk", in_quotes(*bias)));
     }
     p.has_bias = true;
     p.bias_dtype = parse_dtype(reader, "bias dtype", bias->substr(0, colon));

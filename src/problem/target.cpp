@@ -88,7 +88,7 @@ Target parse_target(std::string_view text) {
       FFPA_JIT_INVALID_ARGUMENT,
       "target is {}; allowed: cpu (this processor's level), cpu:LEVEL with {}, {}, {}, or emu: "
       "before one of the GPU targets",
-      quoted(text), fmt::join(kCpu, ", "), fmt::join(kCuda, ", "), fmt::join(kHip, ", "));
+      in_quotes(text), fmt::join(kCpu, ", "), fmt::join(kCuda, ", "), fmt::join(kHip, ", "));
 }
 
 }  // namespace ffpa_jit

@@ -1,0 +1,52 @@
+// Dropout decisions: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), numbered
+// as PyTorch's memory-efficient attention numbers them, so that masks agree bit for bit. Plain C++; the including
+// template defines FFPA_DEVICE (how a function for its device is declared) and has included params.h.
+
+struct PhiloxKey {
+  unsigned long long seed;
+  unsigned long long offset;
+};
+
+// By value, or from device memory so that a captured graph replays with new numbers.
+FFPA_DEVICE PhiloxKey philox_key(const ForwardParams& params) {
+  PhiloxKey key = {params.philox_seed, params.philox_offset};
+  if (params.philox_state) {
+    key.seed = params.philox_state[0];
+    key.offset = params.philox_state[1];
+  }
+  return key;
+}
+
+// One 32-bit word: lane `element & 3` of the block with counter {element >> 2, 0, 0}.
+FFPA_DEVICE unsigned philox_word(unsigned long long seed, unsigned long long element) {
+  const unsigned long long block = element >> 2;
+  unsigned counter[4] = {(unsigned)block, (unsigned)(block >> 32), 0u, 0u};
+  unsigned key[2] = {(unsigned)seed, (unsigned)(seed >> 32)};
+  for (int round = 0; round < 10; ++round) {
+    const unsigned long long product0 = 0xD2511F53ull * counter[0];
+    const unsigned long long product1 = 0xCD9E8D57ull * counter[2];
+    counter[0] = (unsigned)(product1 >> 32) ^ counter[1] ^ key[0];
+    counter[1] = (unsigned)product1;
+    counter[2] = (unsigned)(product0 >> 32) ^ counter[3] ^ key[1];
+    counter[3] = (unsigned)product0;
+    key[0] += 0x9E3779B9u;
+    key[1] += 0xBB67AE85u;
+  }
+  const unsigned low_pair = element & 1 ? counter[1] : counter[0];
+  const unsigned high_pair = element & 1 ? counter[3] : counter[2];
+  return element & 2 ? high_pair : low_pair;
+}
+
+// The number lies in (0, 1]: the word is rounded to float first, as curand does.
+FFPA_DEVICE bool dropout_keeps(unsigned long long seed, unsigned long long element, float p) {
+  const float uniform = ((float)philox_word(seed, element) + 1.0f) * 2.3283064365386963e-10f;
+  return uniform > p;
+}
+
+// Element of row (batch, head, q) at key 0, the offset included: keys follow one by one.
+FFPA_DEVICE unsigned long long dropout_row(const ForwardParams& params, const PhiloxKey& key, int batch, int head,
+                                           int q) {
+  const unsigned long long row =
+      ((unsigned long long)batch * (unsigned)params.heads_q + (unsigned)head) * (unsigned)params.seqlen_q + (unsigned)q;
+  return key.offset + row * (unsigned)params.seqlen_k;
+}

@@ -1,0 +1,28 @@
+// Exchange of registers within a warp. PTX ISA, "Data Movement and Conversion Instructions: shfl.sync".
+
+// shfl.sync.bfly.b32: the value that lane (own lane XOR lane_mask) brought. All 32 lanes take part.
+FFPA_DEVICE float shfl_bfly(float value, unsigned lane_mask) {
+  float result;
+  asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(result) : "f"(value), "r"(lane_mask));
+  return result;
+}
+
+// shfl.sync.idx.b32: the value that lane `source` brought. All 32 lanes take part.
+FFPA_DEVICE float shfl_idx(float value, unsigned source) {
+  float result;
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(result) : "f"(value), "r"(source));
+  return result;
+}
+
+// Reductions over the warp by five butterflies; every lane gets the result. max skips NaN, as max.f32 does.
+FFPA_DEVICE float warp_max(float value) {
+  for (unsigned lane_mask = 16; lane_mask > 0; lane_mask >>= 1) {
+    value = max_f32(value, shfl_bfly(value, lane_mask));
+  }
+  return value;
+}
+
+FFPA_DEVICE float warp_sum(float value) {
+  for (unsigned lane_mask = 16; lane_mask > 0; lane_mask >>= 1) value += shfl_bfly(value, lane_mask);
+  return value;
+}

@@ -13,15 +13,12 @@
 
 namespace ffpa_jit {
 
-// The CPU kernel ABI, bound to one Problem: (params, x, y, z, scratch).
-using BuiltinKernel = std::function<void(const void*, unsigned, unsigned, unsigned, void*)>;
-
 struct PlanStep {
   std::string template_name;       // "cpu/attention_forward.cpp.j2"; empty for a built-in kernel
   std::string entry;               // extern "C" symbol of the kernel
   nlohmann::ordered_json context;  // what the template reads
   std::function<LaunchGeometry(const Shape&)> geometry;
-  BuiltinKernel builtin;  // compiled into the library (the CPU's portable kernel); else empty
+  HostKernel builtin;  // compiled into the library (the CPU's portable kernel); else empty
 };
 
 struct Plan {

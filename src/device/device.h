@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "base/error.h"
 #include "kernel/kernel_binary.h"
 #include "problem/target.h"
 
@@ -45,6 +46,9 @@ class LoadedKernel {
 // Opaque to everything but the device; CUDA: a CUstream; nullptr = default stream.
 using Stream = void*;
 
+// A CPU kernel as a closure: (params, x, y, z, scratch), called once per grid cell from several threads.
+using HostKernel = std::function<void(const void*, unsigned, unsigned, unsigned, void*)>;
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -53,6 +57,12 @@ class Device {
 
   // Throws Error DEVICE_ERROR when the image cannot be loaded or has no such entry.
   virtual std::unique_ptr<LoadedKernel> load(const KernelBinary& binary) = 0;
+  // A kernel compiled into the library. Throws Error UNSUPPORTED on every device but the CPU.
+  virtual std::unique_ptr<LoadedKernel> wrap(HostKernel kernel) {
+    (void)kernel;
+    throw_error(FFPA_JIT_UNSUPPORTED, "a kernel compiled into the library cannot run on {}; allowed: cpu",
+                info().text);
+  }
   // `params` is copied before this returns. CPU: returns when the work is done.
   virtual void launch(const LoadedKernel& kernel, const LaunchGeometry& geometry,
                       std::span<const std::byte> params, Stream stream) = 0;

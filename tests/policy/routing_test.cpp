@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <set>
 
@@ -379,6 +381,16 @@ TEST(RoutingRules, EveryRuleIsDescribedAndHasItsOwnName) {
     EXPECT_FALSE(rule.effect.empty());
   }
   EXPECT_EQ(names.size(), 11u);
+}
+
+TEST(RoutingRules, TheDocumentHasThemInTheirOrder) {
+  std::ifstream file(std::filesystem::path(FFPA_JIT_SOURCE_DIR) / "docs/routing.md");
+  std::vector<std::string> documented, rules;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("| `")) documented.push_back(line.substr(3, line.find('`', 3) - 3));
+  }
+  for (const RuleDescription& rule : routing_rules()) rules.emplace_back(rule.name);
+  EXPECT_EQ(documented, rules);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 
@@ -16,6 +17,7 @@ struct FreeMemory {
 inline std::unique_ptr<void, FreeMemory> allocate_aligned(size_t bytes) noexcept {
   constexpr size_t kAlignment = 64;
   void* memory = nullptr;
+  if (bytes > PTRDIFF_MAX) return nullptr;  // sanitizers end the process at such sizes
   if (bytes == 0 || ::posix_memalign(&memory, kAlignment, bytes) != 0) return nullptr;
   return std::unique_ptr<void, FreeMemory>(memory);
 }

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -16,17 +17,16 @@
 namespace ffpa_jit {
 namespace {
 
-#if defined(__x86_64__)
+// Generated CPU kernels exist for x86-64 only (problem/target.h); elsewhere every image is for the
+// wrong machine.
 constexpr Elf64_Half kMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr Elf64_Half kMachine = EM_AARCH64;
-#elif defined(__riscv)
-constexpr Elf64_Half kMachine = EM_RISCV;
-#elif defined(__powerpc64__)
-constexpr Elf64_Half kMachine = EM_PPC64;
-#else
-#error "name this architecture's ELF machine number"
-#endif
+constexpr uint64_t kPage = 4096;
+// Kernels have a handful of pages; this only keeps a damaged size from exhausting the address
+// space.
+constexpr uint64_t kMaxAddress = uint64_t{1} << 32;
+constexpr uint64_t kRelative = R_X86_64_RELATIVE;
+constexpr uint64_t kRelocations[] = {R_X86_64_NONE, R_X86_64_RELATIVE, R_X86_64_64,
+                                     R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT};
 
 [[noreturn]] void refuse(std::string_view what) {
   throw_error(FFPA_JIT_DEVICE_ERROR,
@@ -89,16 +89,11 @@ class Image {
   }
 
   void check_segments() {
-    // Kernels have a handful of pages; this only keeps a damaged size from exhausting the address
-    // space.
-    constexpr uint64_t kMaxAddress = uint64_t{1} << 32;
     uint64_t last_end = 0;
     for (int i = 0; i < header_.e_phnum; ++i) {
       const auto segment = at_offset<Elf64_Phdr>(header_.e_phoff + i * sizeof(Elf64_Phdr),
                                                  "program headers are cut off");
-      if (segment.p_type != PT_LOAD && segment.p_type != PT_DYNAMIC &&
-          segment.p_type != PT_GNU_RELRO)
-        continue;
+      if (segment.p_type == PT_NULL || segment.p_type == PT_GNU_STACK) continue;  // no contents
       if (segment.p_vaddr > kMaxAddress || segment.p_memsz > kMaxAddress ||
           segment.p_filesz > segment.p_memsz) {
         refuse("a segment has an impossible size");
@@ -106,104 +101,156 @@ class Image {
       if (segment.p_offset > bytes_.size() || bytes_.size() - segment.p_offset < segment.p_filesz) {
         refuse("a segment is cut off");
       }
-      if (segment.p_type == PT_DYNAMIC) {
-        dynamic_ = segment;
-      } else if (segment.p_type == PT_GNU_RELRO) {
-        relro_ = segment;
-      } else {
-        constexpr uint64_t kPage = 4096;
-        const bool power_of_two = (segment.p_align & (segment.p_align - 1)) == 0;
-        if (!power_of_two || segment.p_align < kPage || segment.p_align > kMaxAddress ||
-            (segment.p_vaddr - segment.p_offset) % segment.p_align != 0 ||
-            segment.p_vaddr < last_end) {
-          refuse("a segment is misplaced");
-        }
-        last_end = segment.p_vaddr + segment.p_memsz;
-        loads_.push_back(segment);
+      switch (segment.p_type) {
+        case PT_LOAD:
+          check_load(segment, last_end);
+          last_end = segment.p_vaddr + segment.p_memsz;
+          loads_.push_back(segment);
+          break;
+        case PT_DYNAMIC:
+          dynamic_ = segment;
+          break;
+        case PT_GNU_RELRO:
+        case PT_PHDR:
+        case PT_NOTE:
+        case PT_GNU_PROPERTY:
+        case PT_GNU_EH_FRAME:
+          parts_.push_back(segment);
+          break;
+        default:
+          refuse("a segment of a kind that kernels never have");
       }
     }
     if (loads_.empty()) refuse("nothing to load");
     if (dynamic_.p_type != PT_DYNAMIC) refuse("no dynamic section");
-    if (relro_.p_type == PT_GNU_RELRO) {
-      if (relro_.p_vaddr < loads_.front().p_vaddr ||
-          relro_.p_vaddr + relro_.p_memsz > round_up(last_end)) {
-        refuse("the read-only segment is misplaced");
+    for (const Elf64_Phdr& part : parts_) {
+      if (part.p_type != PT_GNU_RELRO) {
+        if (offset_of(part.p_vaddr, part.p_filesz, "a segment is misplaced") != part.p_offset) {
+          refuse("a segment is misplaced");
+        }
+        continue;
       }
+      // Made read-only by whole pages.
+      const bool inside = std::any_of(loads_.begin(), loads_.end(), [&](const Elf64_Phdr& load) {
+        const uint64_t end = (load.p_vaddr + load.p_memsz + kPage - 1) / kPage * kPage;
+        return (load.p_flags & PF_W) && part.p_vaddr >= load.p_vaddr &&
+               part.p_vaddr + part.p_memsz <= end;
+      });
+      if (!inside) refuse("the read-only segment is misplaced");
     }
   }
 
-  static uint64_t round_up(uint64_t address) { return (address + 0xffff) & ~uint64_t{0xffff}; }
+  static void check_load(const Elf64_Phdr& segment, uint64_t last_end) {
+    const bool power_of_two = (segment.p_align & (segment.p_align - 1)) == 0;
+    if (!power_of_two || segment.p_align < kPage || segment.p_align > kMaxAddress ||
+        (segment.p_vaddr - segment.p_offset) % segment.p_align != 0 || segment.p_vaddr < last_end) {
+      refuse("a segment is misplaced");
+    }
+  }
+
+  // Every entry that a self-contained kernel may have; any other is damage, or a table that the
+  // loader would follow and this check would not.
+  static bool is_known(Elf64_Sxword tag) {
+    switch (tag) {
+      case DT_NULL:
+      case DT_NEEDED:
+      case DT_PLTRELSZ:
+      case DT_PLTGOT:
+      case DT_HASH:
+      case DT_STRTAB:
+      case DT_SYMTAB:
+      case DT_RELA:
+      case DT_RELASZ:
+      case DT_RELAENT:
+      case DT_STRSZ:
+      case DT_SYMENT:
+      case DT_INIT:
+      case DT_FINI:
+      case DT_SONAME:
+      case DT_PLTREL:
+      case DT_JMPREL:
+      case DT_BIND_NOW:
+      case DT_INIT_ARRAY:
+      case DT_FINI_ARRAY:
+      case DT_INIT_ARRAYSZ:
+      case DT_FINI_ARRAYSZ:
+      case DT_FLAGS:
+      case DT_FLAGS_1:
+      case DT_RELACOUNT:
+      case DT_GNU_HASH:
+        return true;
+      default:
+        return false;
+    }
+  }
 
   void check_dynamic() {
-    uint64_t value[DT_NUM] = {};
-    uint64_t gnu_hash = 0;
-    bool ended = false;
     if (offset_of(dynamic_.p_vaddr, dynamic_.p_filesz, "dynamic section is misplaced") !=
         dynamic_.p_offset) {
       refuse("dynamic section is misplaced");
     }
-    const uint64_t count = dynamic_.p_filesz / sizeof(Elf64_Dyn);
-    for (uint64_t i = 0; i < count && !ended; ++i) {
-      const auto entry = at_offset<Elf64_Dyn>(dynamic_.p_offset + i * sizeof(Elf64_Dyn),
-                                              "dynamic section is cut off");
-      if (entry.d_tag == DT_NULL) ended = true;
-      if (entry.d_tag == DT_NEEDED) needed_.push_back(entry.d_un.d_val);
-      if (entry.d_tag == DT_GNU_HASH) gnu_hash = entry.d_un.d_val;
-      if (entry.d_tag > 0 && entry.d_tag < DT_NUM) value[entry.d_tag] = entry.d_un.d_val;
-      // Tables that a self-contained kernel never has, and that the rest of this check does not
-      // follow.
-      switch (entry.d_tag) {
-        case DT_REL:
-        case DT_RELR:
-        case DT_TEXTREL:
-        case DT_VERSYM:
-        case DT_VERNEED:
-        case DT_VERDEF:
-        case DT_AUDIT:
-        case DT_DEPAUDIT:
-        case DT_FILTER:
-        case DT_AUXILIARY:
-          refuse("a table of a kind that kernels never have");
-        default:
-          break;
+    std::map<Elf64_Sxword, uint64_t> entries;
+    std::vector<uint64_t> names;
+    for (uint64_t at = dynamic_.p_offset;; at += sizeof(Elf64_Dyn)) {
+      if (at + sizeof(Elf64_Dyn) > dynamic_.p_offset + dynamic_.p_filesz)
+        refuse("dynamic section has no end");
+      const auto entry = at_offset<Elf64_Dyn>(at, "dynamic section is cut off");
+      if (!is_known(entry.d_tag)) refuse("dynamic section has an entry that kernels never have");
+      if (entry.d_tag == DT_NULL) break;
+      if (entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME) names.push_back(entry.d_un.d_val);
+      if (!entries.emplace(entry.d_tag, entry.d_un.d_val).second && entry.d_tag != DT_NEEDED) {
+        refuse("dynamic section has an entry twice");
       }
     }
-    if (!ended) refuse("dynamic section has no end");
+    const auto value = [&](Elf64_Sxword tag) { return entries.contains(tag) ? entries[tag] : 0; };
 
-    strings_ = value[DT_STRTAB];
-    strings_size_ = value[DT_STRSZ];
-    symbols_ = value[DT_SYMTAB];
-    const uint64_t offset = offset_of(strings_, strings_size_, "string table is cut off");
-    if (strings_size_ == 0 || bytes_[offset + strings_size_ - 1] != std::byte{0}) {
-      refuse("string table has no end");
+    check_strings(value(DT_STRTAB), value(DT_STRSZ), names);
+    if (value(DT_GNU_HASH)) check_gnu_hash(value(DT_GNU_HASH));
+    if (value(DT_HASH)) check_hash(value(DT_HASH));
+    if (symbol_count_ == 0) refuse("no symbol hash table");
+    if (value(DT_SYMENT) != sizeof(Elf64_Sym)) refuse("wrong size of symbols");
+    check_symbols(value(DT_SYMTAB));
+    if (value(DT_RELASZ) && value(DT_RELAENT) != sizeof(Elf64_Rela))
+      refuse("wrong size of relocations");
+    if (value(DT_PLTRELSZ) && value(DT_PLTREL) != DT_RELA) refuse("relocations of another kind");
+    check_relocations(value(DT_RELA), value(DT_RELASZ), value(DT_RELACOUNT));
+    check_relocations(value(DT_JMPREL), value(DT_PLTRELSZ), 0);
+    if (value(DT_INIT_ARRAYSZ)) {
+      offset_of(value(DT_INIT_ARRAY), value(DT_INIT_ARRAYSZ), "an initialiser table is cut off");
     }
-    for (uint64_t name : needed_) {
-      if (name >= strings_size_) refuse("a library name lies outside the string table");
+    if (value(DT_FINI_ARRAYSZ)) {
+      offset_of(value(DT_FINI_ARRAY), value(DT_FINI_ARRAYSZ), "an initialiser table is cut off");
     }
-    if (value[DT_SONAME] >= strings_size_) refuse("the name lies outside the string table");
+    for (Elf64_Sxword tag : {DT_INIT, DT_FINI, DT_PLTGOT}) {
+      if (value(tag)) check_in_memory(value(tag));
+    }
+  }
 
-    if (gnu_hash) check_gnu_hash(gnu_hash);
-    if (value[DT_HASH]) check_hash(value[DT_HASH]);
-    if (!gnu_hash && !value[DT_HASH]) refuse("no symbol hash table");
+  void check_strings(uint64_t table, uint64_t size, const std::vector<uint64_t>& names) {
+    if (table == 0 || size == 0) refuse("no string table");
+    const uint64_t offset = offset_of(table, size, "string table is cut off");
+    if (bytes_[offset + size - 1] != std::byte{0}) refuse("string table has no end");
+    for (uint64_t name : names) {
+      if (name >= size) refuse("a library name lies outside the string table");
+    }
+    strings_size_ = size;
+  }
+
+  void check_symbols(uint64_t table) const {
+    if (table == 0) refuse("no symbol table");
     for (uint64_t i = 0; i < symbol_count_; ++i) {
       const auto symbol =
-          at_address<Elf64_Sym>(symbols_ + i * sizeof(Elf64_Sym), "symbol table is cut off");
+          at_address<Elf64_Sym>(table + i * sizeof(Elf64_Sym), "symbol table is cut off");
       if (symbol.st_name >= strings_size_) refuse("a symbol's name lies outside the string table");
-      // An indirect function would run code of the image while it is being loaded.
-      if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC)
+      // The loader calls an indirect function while it resolves, and gives thread-local symbols
+      // special treatment.
+      const unsigned kind = ELF64_ST_TYPE(symbol.st_info);
+      if (kind != STT_NOTYPE && kind != STT_OBJECT && kind != STT_FUNC && kind != STT_SECTION) {
         refuse("a symbol of a kind that kernels never have");
+      }
       if (symbol.st_shndx != SHN_UNDEF && symbol.st_shndx != SHN_ABS)
         check_in_memory(symbol.st_value);
     }
-    check_relocations(value[DT_RELA], value[DT_RELASZ]);
-    check_relocations(value[DT_JMPREL], value[DT_PLTRELSZ]);
-    for (const auto& [address, size] : {std::pair{value[DT_INIT_ARRAY], value[DT_INIT_ARRAYSZ]},
-                                        {value[DT_FINI_ARRAY], value[DT_FINI_ARRAYSZ]}}) {
-      if (size) offset_of(address, size, "an initialiser table is cut off");
-    }
-    if (value[DT_INIT]) check_in_memory(value[DT_INIT]);
-    if (value[DT_FINI]) check_in_memory(value[DT_FINI]);
-    if (value[DT_PLTGOT]) check_in_memory(value[DT_PLTGOT]);
   }
 
   void check_gnu_hash(uint64_t table) {
@@ -252,19 +299,27 @@ class Image {
     symbol_count_ = std::max(symbol_count_, uint64_t{chains});
   }
 
-  void check_relocations(uint64_t table, uint64_t size) {
+  // The first `relative_count` are applied without a look at their kind.
+  void check_relocations(uint64_t table, uint64_t size, uint64_t relative_count) const {
     if (size == 0) return;
+    const uint64_t count = size / sizeof(Elf64_Rela);
+    if (size % sizeof(Elf64_Rela) != 0 || relative_count > count)
+      refuse("relocation table has a wrong size");
     offset_of(table, size, "relocation table is cut off");
-    for (uint64_t at = table; at + sizeof(Elf64_Rela) <= table + size; at += sizeof(Elf64_Rela)) {
-      const auto relocation = at_address<Elf64_Rela>(at, "relocation table is cut off");
-      if (ELF64_R_SYM(relocation.r_info) >= std::max<uint64_t>(symbol_count_, 1)) {
-        refuse("a relocation names no symbol");
+    for (uint64_t i = 0; i < count; ++i) {
+      const auto relocation =
+          at_address<Elf64_Rela>(table + i * sizeof(Elf64_Rela), "relocation table is cut off");
+      const uint64_t kind = ELF64_R_TYPE(relocation.r_info);
+      if (i < relative_count && kind != kRelative) refuse("a relocation is of the wrong kind");
+      if (std::find(std::begin(kRelocations), std::end(kRelocations), kind) ==
+          std::end(kRelocations)) {
+        refuse("a relocation of a kind that kernels never have");
       }
-      bool writable = false;
-      for (const Elf64_Phdr& load : loads_) {
-        writable |= (load.p_flags & PF_W) && relocation.r_offset >= load.p_vaddr &&
-                    load.p_memsz >= 8 && relocation.r_offset - load.p_vaddr <= load.p_memsz - 8;
-      }
+      if (ELF64_R_SYM(relocation.r_info) >= symbol_count_) refuse("a relocation names no symbol");
+      const bool writable = std::any_of(loads_.begin(), loads_.end(), [&](const Elf64_Phdr& load) {
+        return (load.p_flags & PF_W) && load.p_memsz >= 8 && relocation.r_offset >= load.p_vaddr &&
+               relocation.r_offset - load.p_vaddr <= load.p_memsz - 8;
+      });
       if (!writable) refuse("a relocation lies outside the data");
     }
   }
@@ -279,9 +334,9 @@ class Image {
   std::span<const std::byte> bytes_;
   Elf64_Ehdr header_{};
   std::vector<Elf64_Phdr> loads_;
-  Elf64_Phdr dynamic_{}, relro_{};
-  std::vector<uint64_t> needed_;
-  uint64_t strings_ = 0, strings_size_ = 0, symbols_ = 0, symbol_count_ = 0;
+  std::vector<Elf64_Phdr> parts_;  // segments inside the loaded ones
+  Elf64_Phdr dynamic_{};
+  uint64_t strings_size_ = 0, symbol_count_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,25 @@
+// How kernels are compiled: option tables. compile_options() of compiler.h is their sum. A change
+// here changes every cache key, as it must.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "problem/target.h"
+
+namespace ffpa_jit {
+
+struct NvrtcOption {
+  const char* text;
+  // false: does not change the code made, and an NVRTC that does not know it goes without.
+  bool required;
+};
+std::span<const NvrtcOption> nvrtc_options();  // without -arch=
+
+// Arguments of "clang -cc1". Empty: not a CPU target.
+std::vector<std::string> clang_options(const Target& target);
+// Arguments of ld.lld, without inputs and output.
+std::span<const char* const> link_options();
+
+}  // namespace ffpa_jit

@@ -1,0 +1,1 @@
+int ffpa_test_absent_function(void) { return 1; }

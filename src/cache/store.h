@@ -1,8 +1,9 @@
-// Store: kernels and tunings on disk, shared by processes. Knows bytes and keys, nothing of attention.
+// Store: kernels and tunings on disk, shared by processes. Knows bytes and keys, nothing of
+// attention.
 //
-// Nothing here fails a launch: bytes that do not match their digest are a miss, a store that cannot be used is
-// replaced by memory, and each such event is logged once. Only operations a person asked for by name (verify,
-// gc, export, import, merge, clear) throw, with CACHE_ERROR.
+// Nothing here fails a launch: bytes that do not match their digest are a miss, a store that cannot
+// be used is replaced by memory, and each such event is logged once. Only operations a person asked
+// for by name (verify, gc, export, import, merge, clear) throw, with CACHE_ERROR.
 #pragma once
 
 #include <chrono>
@@ -40,7 +41,7 @@ struct KernelSummary {
   StoredKernel kernel;  // bytes empty
   int64_t raw_bytes = 0;
   int64_t stored_bytes = 0;
-  int64_t created = 0;    // unix seconds
+  int64_t created = 0;  // unix seconds
   int64_t last_used = 0;
   int64_t hits = 0;
   std::string layer;  // the file it lies in
@@ -69,8 +70,8 @@ struct Tuning {
 enum class CompilerMatch { kPreferred, kExact };
 
 struct StoreOptions {
-  std::filesystem::path directory;             // empty: memory only
-  std::vector<std::filesystem::path> bundles;  // read-only layers, in order
+  std::filesystem::path directory{};             // empty: memory only
+  std::vector<std::filesystem::path> bundles{};  // read-only layers, in order
   int64_t size_limit_bytes = int64_t{4} << 30;
   CompilerMatch match = CompilerMatch::kPreferred;
   std::chrono::milliseconds busy_timeout{10'000};
@@ -99,15 +100,16 @@ class Store {
   static std::unique_ptr<Store> open(const StoreOptions& options, Logger log);
   virtual ~Store() = default;
 
-  // Looks in memory, then the user's file, then the bundles. Prefers the row whose compiler is `compiler`; with
-  // CompilerMatch::kPreferred any compiler's row serves otherwise. An empty `compiler` means "none here".
+  // Looks in memory, then the user's file, then the bundles. Prefers the row whose compiler is
+  // `compiler`; with CompilerMatch::kPreferred any compiler's row serves otherwise. An empty
+  // `compiler` means "none here".
   virtual std::optional<StoredKernel> find_kernel(const Hash128& key,
                                                   const std::string& compiler) = 0;
   // True when the kernel is now in the user's file (false: memory only).
   virtual bool put_kernel(const StoredKernel& kernel) = 0;
 
-  // Cross-process single flight. Either a lease (this process compiles), or nullptr because meanwhile the
-  // kernel appeared or the wait passed `limit`: look again.
+  // Cross-process single flight. Either a lease (this process compiles), or nullptr because
+  // meanwhile the kernel appeared or the wait passed `limit`: look again.
   virtual std::unique_ptr<Lease> acquire_lease(const Hash128& key, const std::string& compiler,
                                                std::chrono::milliseconds limit) = 0;
 
@@ -127,7 +129,8 @@ class Store {
     int64_t kernels = 0;
     int64_t bytes = 0;
   };
-  // Evicts least recently used kernels until `limit_bytes` holds, drops expired leases, compacts the file.
+  // Evicts least recently used kernels until `limit_bytes` holds, drops expired leases, compacts
+  // the file.
   virtual Freed gc(int64_t limit_bytes) = 0;
   virtual Freed clear() = 0;
   // A self-contained file fit for FFPA_JIT_CACHE_PATH, written atomically.

@@ -295,6 +295,17 @@ TEST(Routing, ForceNoFallbackTurnsEveryFallBackIntoAnError) {
   }
 }
 
+TEST(Routing, ForceNoFallbackHoldsForAFamilyAskedForByNameOnAnyTarget) {
+  const Environment force = with({{"FFPA_FORCE_NO_SDPA_FALLBACK", "1"}});
+  for (const char* target : {"sm_75", "cpu:x86-64"}) {  // where no own family serves at all
+    RouteRequest r = on(target);
+    r.family = "mma";
+    EXPECT_EQ(routed(r), "sdpa by forced-family-unavailable");
+    EXPECT_THAT(routed(r, force),
+                HasSubstr("UNSUPPORTED: routing rule forced-family-unavailable "));
+  }
+}
+
 TEST(Routing, WhereOnlySdpaKnowsTheTargetItIsNotAFallback) {
   const Environment force = with({{"FFPA_FORCE_NO_SDPA_FALLBACK", "1"}});
   for (const auto& [target, families] :

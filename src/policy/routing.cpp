@@ -67,9 +67,11 @@ void fall_back(const Facts& f, Route& route) {
   }
   route.family = f.sdpa ? f.sdpa : f.last_resort;
   if (!route.family) nothing_serves(f);
-  route.reason += f.own_knows_target ? fmt::format("; {} serves", route.family->name())
-                                     : fmt::format("; {}, the only family for {}, serves",
-                                                   route.family->name(), text_of(f.request.target));
+  route.reason += fmt::format("; {} serves", route.family->name());
+  if (!f.own_knows_target) {
+    route.reason +=
+        fmt::format(" (this build has no own family for {})", text_of(f.request.target));
+  }
 }
 
 Facts gather(const RouteRequest& request, const Environment& environment, Families families) {

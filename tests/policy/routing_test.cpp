@@ -313,7 +313,8 @@ TEST(Routing, WhereOnlySdpaKnowsTheTargetItIsNotAFallback) {
         {"sm_90a", kOnlySdpa}}) {
     RouteRequest r = on(target);
     EXPECT_EQ(routed(r, {}, families), "sdpa by only-family");
-    EXPECT_EQ(route(r, {}, families).reason, "sdpa is the only family for " + std::string(target));
+    EXPECT_EQ(route(r, {}, families).reason, "sdpa is the family for " + std::string(target) +
+                                                 ": this build has no own family for it");
     r.has_host_fallback = true;
     EXPECT_EQ(routed(r, force, families), "sdpa by only-family");
     r.problem.head_dim = r.problem.head_dim_v = 1536;
@@ -321,8 +322,9 @@ TEST(Routing, WhereOnlySdpaKnowsTheTargetItIsNotAFallback) {
               "sdpa by head-dim-above-1024");  // no callback under FORCE
     EXPECT_EQ(routed(r, {}, families), "fallback by head-dim-above-1024");
     r.has_host_fallback = false;
-    EXPECT_THAT(route(r, {}, families).reason,
-                HasSubstr("sdpa, the only family for " + std::string(target)));
+    EXPECT_THAT(
+        route(r, {}, families).reason,
+        HasSubstr("; sdpa serves (this build has no own family for " + std::string(target) + ")"));
   }
 }
 

@@ -155,12 +155,15 @@ constexpr EnvironmentVariable kVariables[] = {
      "The highest CPU level that kernels are made for. Unset, or above this processor's: this "
      "processor's.",
      "0.1.0", store_cpu_level},
-    {"FFPA_JIT_NVRTC", "", "path", "", "a file, or a name that the dynamic loader finds",
-     "The NVRTC library to load. Unset: the known versions are tried, newest first.", "0.1.0",
-     store_text<&Environment::nvrtc>},
-    {"FFPA_JIT_CLANG_PLUGIN", "", "path", "", "a file, or a name that the dynamic loader finds",
-     "The Clang plugin to load. Unset: libffpa_jit_clang.so beside the library, then as the loader "
-     "finds it.",
+    {"FFPA_JIT_NVRTC", "", "path", "",
+     "a library file, a name that the dynamic loader finds, or a directory that holds one (a CUDA "
+     "toolkit, the site-packages of NVIDIA's wheels)",
+     "The NVRTC library to load. Unset: what the dynamic loader finds as libnvrtc.so, then "
+     "toolkits under /usr/local, newest first.",
+     "0.1.0", store_text<&Environment::nvrtc>},
+    {"FFPA_JIT_CLANG_PLUGIN", "", "path", "", "a library file",
+     "The Clang plugin to load. Unset: libffpa_jit_clang.so beside the library, or in the ffpa_jit "
+     "folder there.",
      "0.1.0", store_text<&Environment::clang_plugin>},
     {"FFPA_JIT_FAMILY", "", "text", "",
      "the name of a kernel family (`ffpa-jit explain` lists them)",

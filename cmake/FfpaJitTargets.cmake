@@ -8,6 +8,10 @@ if(FFPA_JIT_SANITIZE)
                                                     -fno-sanitize-recover=all)
   target_link_options(ffpa_build_flags INTERFACE -fsanitize=${_sanitizers})
 endif()
+if(FFPA_JIT_BUILD_FUZZ)
+  # Coverage for libFuzzer everywhere; warnings are the release build's business.
+  target_compile_options(ffpa_build_flags INTERFACE -fsanitize=fuzzer-no-link -Wno-error)
+endif()
 
 # ffpa_library(name SOURCES ... [LINK ...]): the folder src/<name> as library ffpa_<name>.
 function(ffpa_library name)

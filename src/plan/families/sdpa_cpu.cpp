@@ -13,24 +13,33 @@ namespace ffpa_jit {
 namespace {
 
 constexpr int kMaxHeadDim = 2048;
+constexpr int kAmxKeys = 32;  // elements of the contracted dimension in one AMX tile
 constexpr char kEntry[] = "ffpa_sdpa_forward";
 constexpr int64_t kMaxScratchBytes = 64 << 20;
+constexpr int64_t kUsualCacheBytes = 1 << 20;  // L2 of one core, where the device does not say
+
+// How products are made.
+enum class Dot { kFp32, kBf16Pairs, kAmx };
 
 struct Level {
   std::string_view arch;
   int lanes;      // fp32 in a vector
   int max_panel;  // queries side by side: as many vectors as leave registers for sums
   bool f16c;
-  bool bf16_dot;
+  Dot bf16_dot;  // how bf16 is multiplied
 };
 
 constexpr std::array<Level, 5> kLevels = {{
-    {"x86-64", 4, 8, false, false},
-    {"x86-64-v3", 8, 16, true, false},
-    {"x86-64-v4", 16, 64, true, false},
-    {"x86-64-v4-bf16", 16, 64, true, true},
-    {"x86-64-v4-amx", 16, 64, true, true},
+    {"x86-64", 4, 8, false, Dot::kFp32},
+    {"x86-64-v3", 8, 16, true, Dot::kFp32},
+    {"x86-64-v4", 16, 64, true, Dot::kFp32},
+    {"x86-64-v4-bf16", 16, 64, true, Dot::kBf16Pairs},
+    {"x86-64-v4-amx", 16, 64, true, Dot::kAmx},
 }};
+
+std::string_view name_of(Dot dot) {
+  return dot == Dot::kAmx ? "amx" : dot == Dot::kBf16Pairs ? "bf16" : "fp32";
+}
 
 const Level* level_of(const Target& target) {
   if (target.kind != TargetKind::kCpu) return nullptr;
@@ -43,7 +52,7 @@ int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to;
 
 // What a config means for one problem on one level.
 struct Tiling {
-  bool bf16_dot;   // products of pairs; else fp32
+  Dot dot;
   bool widened;    // K and V pass through scratch memory as fp32
   int step;        // elements of the contracted dimension per step
   int panel;       // queries side by side
@@ -53,9 +62,9 @@ struct Tiling {
 
 Tiling tiling_of(const Problem& problem, const KernelConfig& config, const Level& level) {
   Tiling tiling;
-  tiling.bf16_dot = problem.dtype == DType::kBf16 && level.bf16_dot;
-  tiling.widened = problem.dtype != DType::kFp32 && !tiling.bf16_dot;
-  tiling.step = tiling.bf16_dot ? 2 : 1;
+  tiling.dot = problem.dtype == DType::kBf16 ? level.bf16_dot : Dot::kFp32;
+  tiling.widened = problem.dtype != DType::kFp32 && tiling.dot == Dot::kFp32;
+  tiling.step = tiling.dot == Dot::kFp32 ? 1 : 2;
   tiling.panel = std::min(config.block_m, level.max_panel);
   // Enough independent sums to hide the latency of a fused multiply-add, few enough to stay in
   // registers.
@@ -69,15 +78,20 @@ Tiling tiling_of(const Problem& problem, const KernelConfig& config, const Level
 // sizeof(Scratch) in the template, or a little more.
 int64_t scratch_bytes(const Problem& problem, const KernelConfig& config, const Level& level) {
   const Tiling tiling = tiling_of(problem, config, level);
-  const int64_t out_dims = round_up(problem.head_dim_v, level.lanes);
+  const bool amx = tiling.dot == Dot::kAmx;
+  const int64_t out_dims = round_up(problem.head_dim_v, amx ? kAmxKeys : level.lanes);
   const int64_t query_cells = round_up(problem.head_dim, level.lanes * tiling.step) / tiling.step;
-  const int64_t score_cells =
-      int64_t{config.block_n + std::max(level.lanes, tiling.group_keys)} * tiling.panel;
-  int64_t staged = 0;
+  const int64_t score_rows =
+      config.block_n + (amx ? kAmxKeys : std::max(level.lanes, tiling.group_keys));
+  const int64_t score_cells = score_rows * tiling.panel;
+  int64_t staged = 0;  // in cells of 4 bytes
   if (tiling.widened) {
     staged = config.block_n * (round_up(problem.head_dim, level.lanes) + out_dims);
-  } else if (tiling.bf16_dot) {
+  } else if (tiling.dot == Dot::kBf16Pairs) {
     staged = config.block_n / 2 * out_dims;
+  } else if (amx) {
+    const int64_t keys = round_up(config.block_n, kAmxKeys);
+    staged = (keys * round_up(problem.head_dim, kAmxKeys) + out_dims * (keys + kAmxKeys)) / 2;
   }
   const int64_t tiles =
       config.block_m * (query_cells + out_dims) + staged + score_cells * (problem.dropout ? 2 : 1);
@@ -153,16 +167,24 @@ class SdpaCpu final : public KernelFamily {
     KernelConfig config;
     config.block_m = level->lanes;
     while (config.block_m < level->max_panel && config.block_m < rows) config.block_m *= 2;
-    // Staging K and V pays off over more queries, as long as every thread still has a few tiles.
+    // Staging K and V pays off over more queries, as long as the tiles stay in the L2 cache and
+    // every thread has a few.
     const Tiling tiling = tiling_of(problem, config, *level);
-    const int max_block_m = tiling.widened || tiling.bf16_dot ? 128 : 64;
+    const int max_block_m = tiling.dot == Dot::kAmx                           ? 256
+                            : tiling.dot == Dot::kBf16Pairs || tiling.widened ? 128
+                                                                              : 64;
+    const int64_t cache_bytes =
+        device.shared_bytes_per_block > 0 ? device.shared_bytes_per_block : kUsualCacheBytes;
     const int64_t threads = std::max(device.multiprocessors, 1);
     const int64_t heads = std::max<int64_t>(shape.batch * shape.heads_kv, 1);
     while (config.block_m < max_block_m && config.block_m < rows &&
-           heads * (rows / (2 * config.block_m)) >= 4 * threads) {
+           heads * (rows / (2 * config.block_m)) >= 4 * threads &&
+           2 * config.block_m * int64_t{4} * problem.head_dim_v <= cache_bytes / 4) {
       config.block_m *= 2;
     }
-    config.block_n = std::max(problem.head_dim, problem.head_dim_v) > 512 ? 32 : 64;
+    const int head_dim = std::max(problem.head_dim, problem.head_dim_v);
+    const int block_n = tiling.dot == Dot::kFp32 ? 64 : 128;
+    config.block_n = head_dim < 512 ? block_n : head_dim <= 1024 ? block_n / 2 : 32;
     return config;
   }
 
@@ -184,7 +206,7 @@ class SdpaCpu final : public KernelFamily {
     step.context["lanes"] = level.lanes;
     step.context["has_f16c"] = level.f16c;
     step.context["dtype"] = name_of(problem.dtype);
-    step.context["dot"] = tiling.bf16_dot ? "bf16" : "fp32";
+    step.context["dot"] = name_of(tiling.dot);
     step.context["head_dim"] = problem.head_dim;
     step.context["head_dim_v"] = problem.head_dim_v;
     step.context["gqa_group"] = problem.gqa_group;

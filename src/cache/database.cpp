@@ -154,15 +154,26 @@ int64_t Database::put_kernel(const PackedKernel& packed, int64_t now) {
       .bind(k.resources)
       .bind(k.log)
       .run();
-  return connection_.last_insert_id();
+  const int64_t id = connection_.last_insert_id();
+  // A damaged index can swallow an entry in silence; what is put must be found.
+  Statement check = connection_.prepare("SELECT id FROM kernels WHERE key = ? AND compiler = ?");
+  if (!check.bind(k.key).bind(k.compiler).step() || check.integer(0) != id) {
+    throw sqlite::Error::damaged(connection_.path() + ": a kernel just stored is not found");
+  }
+  return id;
 }
 
-bool Database::drop_kernel(int64_t id, const Hash128& digest) {
-  connection_.prepare("DELETE FROM kernels WHERE id = ? AND digest = ?")
-      .bind(id)
-      .bind(digest)
-      .run();
-  return connection_.changes() > 0;
+void Database::drop_damaged(int64_t id, const Hash128& key) {
+  sqlite::Transaction transaction(connection_);
+  std::optional<PackedKernel> row = kernel_by_id(id);
+  if (!row) return;
+  const Hash128 row_key = row->kernel.key;
+  if (!unpack(*std::move(row))) {
+    connection_.prepare("DELETE FROM kernels WHERE id = ?").bind(id).run();
+    transaction.commit();
+  } else if (row_key != key) {
+    throw sqlite::Error::damaged(connection_.path() + ": an index points at another kernel's row");
+  }
 }
 
 void Database::add_hits(int64_t id, int64_t hits, int64_t now) {
@@ -252,6 +263,9 @@ void Database::put_tuning(const Tuning& t) {
       .bind(t.library_version)
       .bind(t.driver_version)
       .run();
+  if (!find_tuning(t.key)) {
+    throw sqlite::Error::damaged(connection_.path() + ": a tuning just stored is not found");
+  }
 }
 
 // ---- leases ----

@@ -43,8 +43,9 @@ class Database {
   bool has_kernel(const Hash128& key, const std::string* compiler);
   // Replaces the row of the same (key, compiler); returns its id.
   int64_t put_kernel(const PackedKernel& kernel, int64_t now);
-  // Only while the row still holds what the caller saw.
-  bool drop_kernel(int64_t id, const Hash128& digest);
+  // For a row that a look-up found damaged. The row may have been replaced since (then it stays),
+  // and when it is whole but another key's, it is the index that is damaged (then this throws).
+  void drop_damaged(int64_t id, const Hash128& key);
   void add_hits(int64_t id, int64_t hits, int64_t now);
   std::vector<KernelSummary> list(const std::string& layer);
   std::vector<int64_t> kernel_ids();

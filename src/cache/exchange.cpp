@@ -112,10 +112,11 @@ void copy_rows(Database& source, Database& target, int64_t now, Store::Merged& s
 
 // Another cache's file: live, so with locks, where those can be had; immutable where nothing can be
 // written.
-Database open_source(const std::filesystem::path& file, const std::string& vfs) {
+Database open_source(const std::filesystem::path& file, const std::string& vfs,
+                     std::chrono::milliseconds busy_timeout) {
   try {
-    sqlite::Connection connection =
-        sqlite::Connection::open(file.string(), {.read_only = true, .vfs = vfs});
+    sqlite::Connection connection = sqlite::Connection::open(
+        file.string(), {.read_only = true, .vfs = vfs, .busy_timeout = busy_timeout});
     if (schema_state(connection) == SchemaState::kCurrent) return Database(std::move(connection));
   } catch (const sqlite::Error& e) {
     if (e.failure() == sqlite::Failure::kDamaged) throw;
@@ -135,8 +136,9 @@ int64_t SqliteStore::export_to(const std::filesystem::path& file) {
   try {
     Draft draft(target);
     {
-      Database out(
-          sqlite::Connection::open(draft.path(), {.create = true, .vfs = environment_.file.vfs}));
+      Database out(sqlite::Connection::open(
+          draft.path(),
+          {.create = true, .vfs = environment_.file.vfs, .busy_timeout = options_.busy_timeout}));
       // Rollback format, without a journal on disk: until it is published, a failed draft is
       // deleted.
       out.connection().execute(
@@ -171,7 +173,7 @@ Store::Merged SqliteStore::merge_from(const std::filesystem::path& file) {
   const Session session(*this);
   Merged sum;
   try {
-    Database source = open_source(source_path, environment_.file.vfs);
+    Database source = open_source(source_path, environment_.file.vfs, options_.busy_timeout);
     Database* target = file_.get();
     if (!target && !file_.refusal().empty()) {
       throw_error(FFPA_JIT_CACHE_ERROR, "cache merge: the cache file cannot be used: {}",

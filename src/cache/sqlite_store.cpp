@@ -119,7 +119,7 @@ bool SqliteStore::recover(const sqlite::Error& error) {
       file_.set_aside(error.what());
       return true;
     case sqlite::Failure::kMoved:
-      file_.close();
+      file_.close_leaving_sidecars();
       return true;
     case sqlite::Failure::kFull:  // reading goes on, and space may come back
       warn_once("full", fmt::format("new kernels are kept in memory only: {}", error.what()));
@@ -200,7 +200,6 @@ std::optional<StoredKernel> SqliteStore::find_in_layers(const Hash128& key,
       if (!row) break;
       const int64_t id = row->id;
       const int64_t last_used = row->last_used;
-      const Hash128 digest = row->digest;
       std::optional<StoredKernel> kernel = unpack(*std::move(row));
       const Session session(*this);
       if (kernel) {
@@ -208,18 +207,17 @@ std::optional<StoredKernel> SqliteStore::find_in_layers(const Hash128& key,
         return kernel;
       }
       damaged.push_back(id);
-      drop_damaged(layer, id, digest, key);
+      drop_damaged(layer, id, key);
     }
   }
 }
 
-void SqliteStore::drop_damaged(size_t layer, int64_t id, const Hash128& digest,
-                               const Hash128& key) {
+void SqliteStore::drop_damaged(size_t layer, int64_t id, const Hash128& key) {
   warn_once(fmt::format("row {} of {}", id, layer_name(layer)),
             fmt::format("kernel {} in {} does not match its digest and is not used", key.hex(),
                         layer_name(layer)));
   if (layer > kFileLayer) return;
-  on_layer(layer, [&](Database& database) { database.drop_kernel(id, digest); });
+  on_layer(layer, [&](Database& database) { database.drop_damaged(id, key); });
 }
 
 void SqliteStore::note_hit(size_t layer, int64_t id, int64_t last_used) {
@@ -337,7 +335,7 @@ bool SqliteStore::put_tuning(const Tuning& tuning) {
 
 void SqliteStore::before_fork() {
   mutex_.lock();
-  file_.close_before_fork();
+  file_.close_leaving_sidecars();
   for (Bundle& bundle : bundles_) bundle.close();
 }
 

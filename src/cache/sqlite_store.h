@@ -98,7 +98,7 @@ class SqliteStore final : public Store, private ForkAware {
   void note_hit(size_t layer, int64_t id, int64_t last_used);
   void write_hits(Database& file, const PendingHits& hits);
   void flush_hits(Database& file, std::chrono::milliseconds busy_timeout);
-  void drop_damaged(size_t layer, int64_t id, const Hash128& digest, const Hash128& key);
+  void drop_damaged(size_t layer, int64_t id, const Hash128& key);
   LeaseOutcome try_lease(LeaseRow& wanted, std::chrono::milliseconds patience);
   LeaseOutcome try_lease_in(Database& database, const LeaseRow& wanted);
   bool is_held(const LeaseRow& lease);

@@ -37,7 +37,7 @@ UserFile::~UserFile() = default;
 
 Database* UserFile::get() {
   if (refused_) return nullptr;
-  if (database_ && replaced()) close();
+  if (database_ && replaced()) close_leaving_sidecars();
   if (!database_) open();
   return database_ ? &*database_ : nullptr;
 }
@@ -56,11 +56,9 @@ void UserFile::refuse_writing(const std::string& why) {
   refuse(why);
 }
 
-void UserFile::close() { database_.reset(); }
-
-void UserFile::close_before_fork() {
+void UserFile::close_leaving_sidecars() {
   if (!database_) return;
-  database_->connection().close_without_checkpoint();  // a checkpoint waits for the disk
+  database_->connection().close_without_checkpoint();
   database_.reset();
 }
 
@@ -174,8 +172,7 @@ void UserFile::configure(sqlite::Connection& connection, bool is_new) {
 }
 
 void UserFile::set_aside(const std::string& why) {
-  if (database_) database_->connection().close_without_checkpoint();
-  database_.reset();
+  close_leaving_sidecars();
   std::string lock_trouble;
   const std::optional<FileLock> held = lock(&lock_trouble);
   if (!held) return refuse(fmt::format("{}; and {}", why, lock_trouble));

@@ -50,9 +50,11 @@ class UserFile {
   void refuse(const std::string& why);
   // As refuse(), and whatever can be read is to be read from read_only_path().
   void refuse_writing(const std::string& why);
-  void close();              // an ordinary close; the next get() opens again
-  void close_before_fork();  // leaves nothing in this process that a child could inherit
-  void abandon();            // in a child of a fork that went unseen: not even closing is safe
+  // Closes without a checkpoint and without deleting the journal by its name, which may be another
+  // file's by now; the next get() opens again. Before a fork, too: nothing is left that a child
+  // could inherit.
+  void close_leaving_sidecars();
+  void abandon();  // in a child of a fork that went unseen: not even closing is safe
 
   const std::filesystem::path& path() const { return path_; }
   const FileState& identity() const { return identity_; }

@@ -20,7 +20,8 @@ int stop_when_cancelled(void* cancelled, void*) {
 // The file has the last word: the text is a report about it, and the only one about spills.
 KernelResources resources_of(const NvrtcOutput& output, const std::string& entry,
                              const KernelSource& source, const std::string& identity) {
-  const std::optional<KernelResources> in_file = resources_in_cubin(output.cubin, entry);
+  const std::optional<KernelResources> in_file =
+      resources_in_cubin(output.cubin, entry, source.target.compute_capability());
   if (!in_file) throw_missing_entry(identity, source, output.log);
   KernelResources out = *in_file;
   const KernelResources in_text = resources_in_ptxas_text(output.log, entry);

@@ -1,5 +1,6 @@
 #include "compile/ptxas_report.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -53,9 +54,10 @@ constexpr uint8_t kSizedFormat = 0x04;
 constexpr uint8_t kFrameSize = 0x11;
 constexpr uint8_t kRegisterCount = 0x2f;
 
-// From sm_90 on, the driver's reserved first kilobyte is part of the shared section; ptxas does not
-// count it.
+// From sm_90 on, the kilobyte that the driver reserves is part of the shared section; ptxas does
+// not count it.
 constexpr uint64_t kReservedShared = 1024;
+constexpr int kReservedSince = 90;
 
 }  // namespace
 
@@ -85,7 +87,7 @@ KernelResources resources_in_ptxas_text(std::string_view log, std::string_view e
 }
 
 std::optional<KernelResources> resources_in_cubin(std::span<const std::byte> cubin,
-                                                  std::string_view entry) {
+                                                  std::string_view entry, int compute_capability) {
   const std::optional<ElfImage> elf = ElfImage::parse(cubin);
   const ElfSection* code = elf ? elf->section(".text." + std::string(entry)) : nullptr;
   if (!code) return std::nullopt;
@@ -93,8 +95,8 @@ std::optional<KernelResources> resources_in_cubin(std::span<const std::byte> cub
   out.code_bytes = static_cast<int64_t>(code->size);
   out.static_shared_bytes = 0;
   if (const ElfSection* shared = elf->section(".nv.shared." + std::string(entry))) {
-    const bool reserved = elf->section(".nv.shared.reserved.0") && shared->size >= kReservedShared;
-    out.static_shared_bytes = static_cast<int64_t>(shared->size - (reserved ? kReservedShared : 0));
+    const uint64_t reserved = compute_capability >= kReservedSince ? kReservedShared : 0;
+    out.static_shared_bytes = static_cast<int64_t>(shared->size - std::min(shared->size, reserved));
   }
   const ElfSection* info = elf->section(".nv.info");
   if (!info) return out;

@@ -18,7 +18,7 @@ KernelResources resources_in_ptxas_text(std::string_view log, std::string_view e
 // Fields the file does not hold stay -1 (spill_bytes always). nullopt: no ELF, or `entry` is not in
 // it.
 std::optional<KernelResources> resources_in_cubin(std::span<const std::byte> cubin,
-                                                  std::string_view entry);
+                                                  std::string_view entry, int compute_capability);
 
 // `log` without the lines of the -v report: warnings and performance remarks.
 std::string without_ptxas_report(std::string_view log);

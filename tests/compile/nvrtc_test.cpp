@@ -110,7 +110,8 @@ TEST_F(Nvrtc, TextAndFileAgreeAboutResources) {
       const NvrtcOutput output =
           library->compile(code, library->options({TargetKind::kCuda, text}), nullptr, nullptr);
       ASSERT_EQ(output.result, kNvrtcSuccess) << output.log;
-      const auto file = resources_in_cubin(output.cubin, entry);
+      const auto file = resources_in_cubin(output.cubin, entry,
+                                           Target{TargetKind::kCuda, text}.compute_capability());
       ASSERT_TRUE(file);
       const KernelResources printed = resources_in_ptxas_text(output.log, entry);
       EXPECT_EQ(file->registers, printed.registers);
@@ -174,7 +175,9 @@ TEST_F(Nvrtc, KeepsItsTimeLimit) {
   EXPECT_EQ(error.code(), FFPA_JIT_TIMEOUT) << error.what();
   EXPECT_THAT(error.what(), HasSubstr("limit of 500 ms"));
   EXPECT_LT(test::seconds_since(begin), 1.5);
-  // What was left behind must not stand in the way of the next.
+  // What was left behind must not stand in the way of the next; NVRTC 12.0 compiles one program at
+  // a time.
+  if (compiler().identity() < "nvrtc 12.8") return;
   const auto next = std::chrono::steady_clock::now();
   EXPECT_EQ(compiler().compile(source(kSmall, "reverse"), {}).resources.spill_bytes, 0);
   EXPECT_LT(test::seconds_since(next), 2.0);

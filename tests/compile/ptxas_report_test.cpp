@@ -41,7 +41,7 @@ TEST(PtxasReport, TakesTheEntrysNumbers) {
 TEST(PtxasReport, KnowsNothingOfWhatIsNotThere) {
   EXPECT_EQ(resources_in_ptxas_text(kLog, "kern"), KernelResources{});
   EXPECT_EQ(resources_in_ptxas_text("", "kernel"), KernelResources{});
-  EXPECT_FALSE(resources_in_cubin({}, "kernel"));
+  EXPECT_FALSE(resources_in_cubin({}, "kernel", 90));
 }
 
 TEST(PtxasReport, KeepsWarningsAndLosses) {

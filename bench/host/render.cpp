@@ -15,10 +15,8 @@ namespace {
 using namespace ffpa_jit;
 
 void Render(benchmark::State& state, const char* target) {
-  codegen::EngineOptions options;
-  options.line_directives = true;
-  const auto engine = std::make_shared<const codegen::TemplateEngine>(
-      std::make_shared<codegen::EmbeddedTemplates>(), options);
+  const auto engine =
+      std::make_shared<const codegen::TemplateEngine>(std::make_shared<codegen::EmbeddedTemplates>());
   const Environment environment;
   const Planner planner(environment, Policy::kNative, engine);
   PlanRequest request;

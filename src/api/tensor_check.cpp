@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -116,9 +117,12 @@ void check_unit_last_stride(const ffpa_jit_tensor& tensor, std::string_view name
 
 void check_no_self_overlap(const ffpa_jit_tensor& tensor, std::string_view name) {
   if (is_empty(tensor)) return;
-  std::array<int, 4> order{0, 1, 2, 3};
-  std::sort(order.begin(), order.begin() + tensor.rank,
-            [&](int a, int b) { return tensor.strides[a] < tensor.strides[b]; });
+  std::array<int, 4> order{0, 1, 2, 3};  // dimensions by stride: insertion sort
+  for (int i = 1; i < tensor.rank; ++i) {
+    for (int j = i; j > 0 && tensor.strides[order[j]] < tensor.strides[order[j - 1]]; --j) {
+      std::swap(order[j], order[j - 1]);
+    }
+  }
   int64_t extent = 1;  // elements covered by the dimensions so far
   for (int i = 0; i < tensor.rank; ++i) {
     const int64_t size = tensor.sizes[order[i]], stride = tensor.strides[order[i]];

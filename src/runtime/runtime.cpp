@@ -16,18 +16,6 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-std::shared_ptr<const codegen::TemplateEngine> make_templates(
-    const std::filesystem::path& template_dir) {
-  std::shared_ptr<const codegen::TemplateLoader> loader =
-      std::make_shared<codegen::EmbeddedTemplates>();
-  if (!template_dir.empty()) {
-    loader = std::make_shared<codegen::OverlayTemplates>(template_dir, std::move(loader));
-  }
-  codegen::EngineOptions options;
-  options.line_directives = true;
-  return std::make_shared<codegen::TemplateEngine>(std::move(loader), options);
-}
-
 PlanRequest plan_request(const AttentionCall& call, const Device& device, bool has_host_fallback) {
   PlanRequest request;
   request.problem = call.problem;
@@ -84,7 +72,7 @@ Runtime::Runtime(RuntimeOptions options)
     : options_(std::move(options)),
       store_(Store::open(options_.store, options_.log)),
       compilers_(std::make_shared<CompilerSet>(options_.log)),
-      templates_(make_templates(options_.template_dir)),
+      templates_(std::make_shared<codegen::TemplateEngine>(codegen::default_templates(options_.template_dir))),
       planner_(options_.environment, options_.policy, templates_),
       kernels_(store_, compilers_, options_.store.match, options_.compile_time_limit, options_.log),
       devices_(options_.num_threads, options_.environment.cpu_level) {}

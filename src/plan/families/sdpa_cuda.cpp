@@ -73,9 +73,10 @@ void check_config(const Problem& problem, const KernelConfig& config) {
   if (config.block_d < 8 || config.block_d > 64 || config.block_d % 8 != 0) {
     refuse("block_d is a multiple of 8 from 8 to 64");
   }
-  if (config.block_m < config.num_warps || config.block_m % config.num_warps != 0 ||
-      config.block_m / config.num_warps > 8) {
-    refuse("block_m is 1 to 8 rows for each warp");
+  // One row a warp would do, but ptxas unrolls that kernel until it spills.
+  if (config.block_m % config.num_warps != 0 ||
+      !power_of_two_in(config.block_m / config.num_warps, 2, 8)) {
+    refuse("block_m is 2, 4 or 8 rows for each warp");
   }
   if (config.num_stages != 0 || config.cluster != 0 || config.split_kv != 0) {
     refuse("it has no num_stages, cluster or split_kv");
@@ -127,8 +128,10 @@ class SdpaCuda final : public KernelFamily {
     // Small blocks share a multiprocessor and hide each other's loads, as long as their rows' share
     // of O leaves registers; few queries need few rows.
     static constexpr Row kRows[] = {
-        {4, kAny, 4, 4},    {7, kAny, 8, 4},    {kAny, 128, 32, 4},
-        {kAny, 256, 64, 8}, {kAny, 512, 32, 8},
+        {7, kAny, 8, 4},
+        {kAny, 128, 32, 4},
+        {kAny, 256, 64, 8},
+        {kAny, 512, 32, 8},
     };
     const int columns = out_columns(problem);
     const Row& row = *std::find_if(std::begin(kRows), std::end(kRows) - 1, [&](const Row& row) {

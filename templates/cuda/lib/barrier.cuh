@@ -1,4 +1,4 @@
-// Barriers of a thread block and of a warp. PTX ISA, "Parallel Synchronization and Communication Instructions".
+// Barriers of a thread block. PTX ISA, "Parallel Synchronization and Communication Instructions".
 
 // bar.sync 0: every thread of the block arrives and waits; shared memory written before is seen after.
 FFPA_DEVICE void bar_sync() { asm volatile("bar.sync 0;" ::: "memory"); }
@@ -16,6 +16,3 @@ FFPA_DEVICE bool bar_red_or(bool predicate) {
       : "memory");
   return result != 0;
 }
-
-// bar.warp.sync: the 32 lanes of the warp, with the same promise about memory.
-FFPA_DEVICE void bar_warp_sync() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }

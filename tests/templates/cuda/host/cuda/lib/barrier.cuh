@@ -1,4 +1,3 @@
 // Host side of templates/cuda/lib/barrier.cuh.
 FFPA_DEVICE void bar_sync() { lockstep::meet_block(); }
 FFPA_DEVICE bool bar_red_or(bool predicate) { return lockstep::any_of_block(predicate); }
-FFPA_DEVICE void bar_warp_sync() { lockstep::meet_warp(); }

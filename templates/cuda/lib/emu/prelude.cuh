@@ -1,0 +1,166 @@
+// Put before a CUDA kernel that is compiled for the emulator: the language's own words for a host C++ compiler, the
+// functions that instrumented code calls, and how an image reaches the emulator. Self-contained, without headers.
+//
+// The kernel is compiled with -fsanitize=thread, whose callbacks are defined here: every load and store of the kernel's
+// own C++ is checked. __shared__ variables are emulated thread-local ones. Functions here that touch memory themselves
+// are kept out of the instrumentation and of inlining, so that their return address is a place in the kernel.
+//% include "cuda/lib/emu/table.h"
+
+#define __device__
+#define __host__
+#define __global__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __constant__ static const
+#define __shared__ thread_local
+
+#define FFPA_EMU_PLAIN __attribute__((noinline, no_sanitize("thread"), disable_sanitizer_instrumentation))
+#define FFPA_EMU_CALL FFPA_EMU_PLAIN __attribute__((convergent, unused)) static
+#define FFPA_EMU_HERE ffpa_emu_self(), __builtin_return_address(0)
+
+static const FfpaEmuTable* ffpa_emu;
+
+extern "C" __attribute__((visibility("default"))) unsigned long long ffpa_emu_bind(const FfpaEmuTable* table) {
+  ffpa_emu = table;
+  return sizeof(FfpaEmuTable);
+}
+
+static inline __attribute__((always_inline)) FfpaEmuThread* ffpa_emu_self() {
+  const unsigned long long frame = (unsigned long long)__builtin_frame_address(0);
+  return (FfpaEmuThread*)((frame & ~(kFfpaEmuStackBytes - 1)) + kFfpaEmuStackBytes - sizeof(FfpaEmuThread));
+}
+
+#define threadIdx (ffpa_emu_self()->thread)
+#define blockIdx (ffpa_emu_self()->block)
+#define blockDim (ffpa_emu_self()->block_dim)
+#define gridDim (ffpa_emu_self()->grid_dim)
+
+// ---- instrumentation
+
+// Memory of the thread's own stack: its locals and registers.
+static inline __attribute__((always_inline)) bool ffpa_emu_is_local(const void* memory) {
+  return (((unsigned long long)memory ^ (unsigned long long)__builtin_frame_address(0)) & ~(kFfpaEmuStackBytes - 1)) == 0;
+}
+
+extern "C" {
+#define FFPA_EMU_ACCESS(bytes) \
+  FFPA_EMU_PLAIN void __tsan_read##bytes(void* memory) { \
+    if (!ffpa_emu_is_local(memory)) ffpa_emu->read(FFPA_EMU_HERE, memory, bytes, bytes); \
+  } \
+  FFPA_EMU_PLAIN void __tsan_write##bytes(void* memory) { \
+    if (!ffpa_emu_is_local(memory)) ffpa_emu->write(FFPA_EMU_HERE, memory, bytes, bytes); \
+  } \
+  FFPA_EMU_PLAIN void __tsan_unaligned_read##bytes(void* memory) { \
+    if (!ffpa_emu_is_local(memory)) ffpa_emu->read(FFPA_EMU_HERE, memory, bytes, 1); \
+  } \
+  FFPA_EMU_PLAIN void __tsan_unaligned_write##bytes(void* memory) { \
+    if (!ffpa_emu_is_local(memory)) ffpa_emu->write(FFPA_EMU_HERE, memory, bytes, 1); \
+  }
+FFPA_EMU_ACCESS(1)
+FFPA_EMU_ACCESS(2)
+FFPA_EMU_ACCESS(4)
+FFPA_EMU_ACCESS(8)
+FFPA_EMU_ACCESS(16)
+
+void* memcpy(void*, const void*, __SIZE_TYPE__);
+void* memmove(void*, const void*, __SIZE_TYPE__);
+void* memset(void*, int, __SIZE_TYPE__);
+
+FFPA_EMU_PLAIN void* __tsan_memcpy(void* to, const void* from, __SIZE_TYPE__ bytes) {
+  if (bytes && !ffpa_emu_is_local(from)) ffpa_emu->read(FFPA_EMU_HERE, from, bytes, 1);
+  if (bytes && !ffpa_emu_is_local(to)) ffpa_emu->write(FFPA_EMU_HERE, to, bytes, 1);
+  return memcpy(to, from, bytes);
+}
+FFPA_EMU_PLAIN void* __tsan_memmove(void* to, const void* from, __SIZE_TYPE__ bytes) {
+  if (bytes && !ffpa_emu_is_local(from)) ffpa_emu->read(FFPA_EMU_HERE, from, bytes, 1);
+  if (bytes && !ffpa_emu_is_local(to)) ffpa_emu->write(FFPA_EMU_HERE, to, bytes, 1);
+  return memmove(to, from, bytes);
+}
+FFPA_EMU_PLAIN void* __tsan_memset(void* to, int value, __SIZE_TYPE__ bytes) {
+  if (bytes && !ffpa_emu_is_local(to)) ffpa_emu->write(FFPA_EMU_HERE, to, bytes, 1);
+  return memset(to, value, bytes);
+}
+FFPA_EMU_PLAIN void __tsan_init() {}
+FFPA_EMU_PLAIN void __tsan_func_entry(void*) {}
+FFPA_EMU_PLAIN void __tsan_func_exit() {}
+
+FFPA_EMU_PLAIN void* __emutls_get_address(FfpaEmuSharedVariable* variable) { return ffpa_emu_self()->shared + variable->offset; }
+}
+
+// ---- what the wrappers in this folder are made of
+
+FFPA_EMU_CALL void ffpa_emu_load(void* to, const void* from, unsigned bytes) {
+  ffpa_emu->read(FFPA_EMU_HERE, from, bytes, bytes);
+  memcpy(to, from, bytes);
+}
+FFPA_EMU_CALL void ffpa_emu_store(void* to, const void* from, unsigned bytes) {
+  ffpa_emu->write(FFPA_EMU_HERE, to, bytes, bytes);
+  memcpy(to, from, bytes);
+}
+FFPA_EMU_CALL unsigned ffpa_emu_shuffle(FfpaEmuShuffle kind, unsigned value, unsigned b, unsigned clamp, unsigned members, unsigned* valid) {
+  return ffpa_emu->shuffle(FFPA_EMU_HERE, kind, value, b, clamp, members, valid);
+}
+FFPA_EMU_CALL unsigned ffpa_emu_vote(FfpaEmuVote kind, unsigned predicate, unsigned members) {
+  return ffpa_emu->vote(FFPA_EMU_HERE, kind, predicate, members);
+}
+FFPA_EMU_CALL void ffpa_emu_bar_sync(unsigned id, unsigned count) { ffpa_emu->bar_sync(FFPA_EMU_HERE, id, count); }
+FFPA_EMU_CALL void ffpa_emu_bar_arrive(unsigned id, unsigned count) { ffpa_emu->bar_arrive(FFPA_EMU_HERE, id, count); }
+FFPA_EMU_CALL unsigned ffpa_emu_bar_red(FfpaEmuReduce reduce, unsigned id, unsigned count, unsigned predicate) {
+  return ffpa_emu->bar_red(FFPA_EMU_HERE, reduce, id, count, predicate);
+}
+FFPA_EMU_CALL void ffpa_emu_warp_sync(unsigned members) { ffpa_emu->warp_sync(FFPA_EMU_HERE, members); }
+FFPA_EMU_CALL unsigned ffpa_emu_shared_address(const void* memory) { return ffpa_emu->shared_address(FFPA_EMU_HERE, memory); }
+FFPA_EMU_CALL void ffpa_emu_mma(const FfpaEmuMma& shape, void* d, const unsigned* a, const unsigned* b, const void* c) {
+  ffpa_emu->mma(FFPA_EMU_HERE, &shape, d, a, b, c);
+}
+FFPA_EMU_CALL void ffpa_emu_ldmatrix(unsigned matrices, bool transposed, unsigned* to, unsigned address) {
+  ffpa_emu->ldmatrix(FFPA_EMU_HERE, matrices, transposed, to, address);
+}
+FFPA_EMU_CALL void ffpa_emu_stmatrix(unsigned matrices, bool transposed, const unsigned* from, unsigned address) {
+  ffpa_emu->stmatrix(FFPA_EMU_HERE, matrices, transposed, from, address);
+}
+FFPA_EMU_CALL void ffpa_emu_cp_async(unsigned to, const void* from, unsigned bytes, unsigned source_bytes) {
+  ffpa_emu->cp_async(FFPA_EMU_HERE, to, from, bytes, source_bytes);
+}
+FFPA_EMU_CALL void ffpa_emu_cp_async_commit() { ffpa_emu->cp_async_commit(FFPA_EMU_HERE); }
+FFPA_EMU_CALL void ffpa_emu_cp_async_wait(unsigned pending_groups) { ffpa_emu->cp_async_wait(FFPA_EMU_HERE, pending_groups); }
+FFPA_EMU_CALL void ffpa_emu_atomic(void* memory, unsigned bytes) { ffpa_emu->atomic(FFPA_EMU_HERE, memory, bytes); }
+// A 16- or 32-bit element at an address of the .shared state space.
+FFPA_EMU_CALL void ffpa_emu_load_shared(void* to, unsigned address, unsigned bytes) {
+  const void* from = ffpa_emu->shared_memory(FFPA_EMU_HERE, address, bytes);
+  ffpa_emu->read(FFPA_EMU_HERE, from, bytes, bytes);
+  memcpy(to, from, bytes);
+}
+FFPA_EMU_CALL void ffpa_emu_store_shared(unsigned address, const void* from, unsigned bytes) {
+  void* to = ffpa_emu->shared_memory(FFPA_EMU_HERE, address, bytes);
+  ffpa_emu->write(FFPA_EMU_HERE, to, bytes, bytes);
+  memcpy(to, from, bytes);
+}
+
+// ---- functions of the CUDA language
+#define FFPA_EMU_MATH(name) \
+  FFPA_EMU_CALL float ffpa_emu_##name(float x) { return ffpa_emu->name(x); } \
+  static inline __attribute__((always_inline)) float name(float x) { return ffpa_emu_##name(x); }
+FFPA_EMU_MATH(exp2f)
+FFPA_EMU_MATH(expf)
+FFPA_EMU_MATH(log2f)
+FFPA_EMU_MATH(logf)
+FFPA_EMU_MATH(tanhf)
+FFPA_EMU_MATH(sqrtf)
+FFPA_EMU_MATH(sinf)
+FFPA_EMU_MATH(cosf)
+#if defined(__FMA__)
+static inline __attribute__((always_inline)) float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#else
+FFPA_EMU_CALL float ffpa_emu_fmaf(float a, float b, float c) { return ffpa_emu->fmaf(a, b, c); }
+static inline __attribute__((always_inline)) float fmaf(float a, float b, float c) { return ffpa_emu_fmaf(a, b, c); }
+#endif
+static inline __attribute__((always_inline)) float fmaxf(float a, float b) { return a != a ? b : b != b ? a : a > b ? a : b; }
+static inline __attribute__((always_inline)) float fminf(float a, float b) { return a != a ? b : b != b ? a : a < b ? a : b; }
+static inline __attribute__((always_inline)) float fabsf(float x) { return __builtin_fabsf(x); }
+static inline __attribute__((always_inline)) void __syncthreads() { ffpa_emu_bar_sync(0, 0); }
+static inline __attribute__((always_inline)) void __syncwarp(unsigned members = 0xffffffffu) { ffpa_emu_warp_sync(members); }

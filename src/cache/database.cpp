@@ -83,25 +83,27 @@ Database Database::in_memory() {
 
 std::optional<PackedKernel> Database::find_kernel(const Hash128& key, const std::string* compiler,
                                                   std::span<const int64_t> skip) {
-  // Ids first: sorting whole rows would copy every candidate's blob.
-  int64_t id = 0;
-  {
-    Statement rows =
-        compiler ? connection_.prepare("SELECT id FROM kernels WHERE key = ? AND compiler = ?")
-                 : connection_.prepare(
-                       "SELECT id FROM kernels WHERE key = ? "
-                       "ORDER BY created DESC, id DESC");
-    rows.bind(key);
-    if (compiler) rows.bind(*compiler);
-    while (rows.step()) {
-      const int64_t candidate = rows.integer(0);
-      if (std::find(skip.begin(), skip.end(), candidate) != skip.end()) continue;
-      id = candidate;
-      break;
+  const auto skipped = [&](int64_t id) {
+    return std::find(skip.begin(), skip.end(), id) != skip.end();
+  };
+  std::optional<PackedKernel> found;
+  if (compiler) {  // the warm path: one statement
+    Statement row = connection_.prepare("SELECT " PACKED_COLUMNS
+                                        " FROM kernels WHERE key = ? AND compiler = ?");
+    if (row.bind(key).bind(*compiler).step() && !skipped(row.integer(0))) found = read_packed(row);
+  } else {
+    // Ids first: sorting whole rows would copy every candidate's blob.
+    int64_t id = 0;
+    {
+      Statement rows = connection_.prepare(
+          "SELECT id FROM kernels WHERE key = ? ORDER BY created DESC, id DESC");
+      rows.bind(key);
+      while (id == 0 && rows.step()) {
+        if (!skipped(rows.integer(0))) id = rows.integer(0);
+      }
     }
+    if (id != 0) found = kernel_by_id(id);
   }
-  if (id == 0) return std::nullopt;
-  std::optional<PackedKernel> found = kernel_by_id(id);
   // What was asked for is part of the digest: an index that points at another key's row is seen as
   // damage.
   if (found) found->kernel.key = key;

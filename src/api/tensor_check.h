@@ -35,6 +35,9 @@ void check_disjoint(const ffpa_jit_tensor& written, std::string_view written_nam
                     size_t written_element_bytes, const ffpa_jit_tensor& read,
                     std::string_view read_name, size_t read_element_bytes);
 
+// Bytes from the first element to the end of the last; 0 for an empty tensor. check_extent() has passed.
+size_t span_bytes(const ffpa_jit_tensor& tensor, size_t element_bytes);
+
 // `data` must not be NULL unless some size is 0.
 void check_memory(const ffpa_jit_tensor& tensor, std::string_view name);
 

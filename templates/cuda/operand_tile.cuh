@@ -10,7 +10,8 @@ struct Operand {
 
 FFPA_DEVICE Operand operand_at(const void* tensor, long long offset, long long row_stride) {
   const Element* row0 = (const Element*)tensor + offset;
-  const bool aligned = (((unsigned long long)row0 | (unsigned long long)(row_stride * (long long)sizeof(Element))) & 15) == 0;
+  const unsigned long long row_bytes = (unsigned long long)row_stride * sizeof(Element);
+  const bool aligned = (((unsigned long long)row0 | row_bytes) & 15) == 0;
   return {row0, row_stride, aligned};
 }
 

@@ -98,8 +98,9 @@ def relative_error(out, ref):
     return 0.0 if difference == 0 else math.inf if norm == 0 else difference / norm
 
 
-def error_bar(plain_error, dtype, count):
-    """1.2 x the plain implementation's error; wider where a few rounded values make both a matter of luck."""
-    roundoff = {torch.bfloat16: 2.0 ** -9, torch.float16: 2.0 ** -12, torch.float32: 2.0 ** -24}[dtype]
-    few = 1 / math.sqrt(max(count, 1))
+def error_bar(plain_error, dtype, rows):
+    """1.2 x the plain implementation's error; wider where a few rows make both a matter of luck, and in fp32 by what the
+    order of a sum changes."""
+    roundoff = {torch.bfloat16: 2.0 ** -9, torch.float16: 2.0 ** -12, torch.float32: 2.0 ** -20}[dtype]
+    few = 1 / math.sqrt(max(rows, 1))
     return 1.2 * plain_error * (1 + 4 * few) + roundoff * (0.1 + 2 * few)

@@ -143,7 +143,7 @@ class Case:
             return 0.0, 0.0, 1.0, 0.0
         out, ref, plain = torch.cat(outs), torch.cat(refs), torch.cat(plains)
         error, plain_error = reference.relative_error(out, ref), reference.relative_error(plain, ref)
-        return error, plain_error, reference.error_bar(plain_error, p["dtype"], ref.numel()), lse_error
+        return error, plain_error, reference.error_bar(plain_error, p["dtype"], ref.numel() // ref.shape[-1]), lse_error
 
 
 def text(p):
@@ -222,7 +222,8 @@ def main():
             result["seconds"] = round(time.time() - start, 1)
             results[name] = result
             table.append((name, result["ok"], result["seconds"], result["detail"]))
-            with open(os.path.join(options.out, "verify.json"), "w") as file:
+            os.makedirs(options.out, exist_ok=True)
+    with open(os.path.join(options.out, "verify.json"), "w") as file:
                 json.dump(results, file, indent=1, default=str)
     for line in results.get("speed against torch", {}).get("table", []):
         print(line)

@@ -2,14 +2,14 @@
 // rules are those of the `configuration_*.py` classes of Hugging Face transformers 4.57 and 5.x.
 #include "ffpa-jit/model_config.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
+#include "ffpa-jit/config_fields.h"
+#include "ffpa-jit/model_layers.h"
 
 namespace ffpa_jit::cli {
 namespace {
@@ -66,234 +66,15 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTextType
 constexpr std::array<std::string_view, 8> kEncoders = {
     "bert", "distilbert", "electra", "modernbert", "mpnet", "nomic_bert", "roberta", "xlm-roberta"};
 
-// Qwen's classes read sliding_window only when use_sliding_window is true, which is not their
-// default.
-constexpr std::array<std::string_view, 4> kWindowOffByDefault = {"qwen2", "qwen2_moe", "qwen3",
-                                                                 "qwen3_moe"};
-
 constexpr std::array<std::string_view, 3> kTextParts = {"text_config", "llm_config",
                                                         "language_config"};
-
-// Layers of hybrid models that hold no attention of the kind computed here.
-constexpr std::array<std::string_view, 5> kOtherLayers = {"linear_attention", "mamba", "mamba2",
-                                                          "conv", "recurrent"};
-
-struct FieldNames {
-  std::string_view name;
-  std::array<std::string_view, 3> also;
-};
-constexpr std::array<FieldNames, 4> kAliases = {{
-    {"num_attention_heads", {"n_head", "n_heads", "num_heads"}},
-    {"num_hidden_layers", {"n_layer", "n_layers", "num_layers"}},
-    {"hidden_size", {"n_embd", "dim", "d_model"}},
-    {"dtype", {"torch_dtype", "", ""}},
-}};
 
 template <size_t N>
 bool contains(const std::array<std::string_view, N>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-std::string short_text(const json& value) {
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > 60) text.replace(57, std::string::npos, "...");
-  return text;
-}
-
-// One object of the file, with the path that messages name.
-class Fields {
- public:
-  Fields(const json& object, std::string prefix, const std::string& file)
-      : object_(object), prefix_(std::move(prefix)), file_(file) {}
-
-  [[noreturn]] void fail(std::string_view field, const std::string& what) const {
-    throw_error(FFPA_JIT_INVALID_ARGUMENT, "{}: field '{}{}' {}", file_, prefix_, field, what);
-  }
-  [[noreturn]] void fail_missing(std::string_view field) const {
-    fail(field, "is missing; it is needed to know the attention of this model");
-  }
-
-  // The value, or nullptr when absent. `null` is a value.
-  const json* find(std::string_view field) const { return find_named(field).second; }
-  bool is_null(std::string_view field) const {
-    const json* value = find(field);
-    return value && value->is_null();
-  }
-
-  // nullopt when absent or null.
-  std::optional<int64_t> integer(std::string_view field, int64_t least, int64_t most) const {
-    const auto [name, value] = find_named(field);
-    if (!value || value->is_null()) return std::nullopt;
-    const bool whole = value->is_number_unsigned() || value->is_number_integer();
-    const bool fits =
-        whole && (!value->is_number_unsigned() || value->get<uint64_t>() <= INT64_MAX);
-    if (!fits || value->get<int64_t>() < least || value->get<int64_t>() > most) {
-      fail(name, fmt::format("is {}; a whole number from {} to {} is expected", short_text(*value),
-                             least, most));
-    }
-    return value->get<int64_t>();
-  }
-  std::optional<double> number(std::string_view field) const {
-    const auto [name, value] = find_named(field);
-    if (!value || value->is_null()) return std::nullopt;
-    if (!value->is_number() || !(value->get<double>() >= 0) || value->get<double>() > 1e9) {
-      fail(name, fmt::format("is {}; a number from 0 to 1e9 is expected", short_text(*value)));
-    }
-    return value->get<double>();
-  }
-  std::optional<bool> boolean(std::string_view field) const {
-    const auto [name, value] = find_named(field);
-    if (!value || value->is_null()) return std::nullopt;
-    if (!value->is_boolean())
-      fail(name, fmt::format("is {}; true or false is expected", short_text(*value)));
-    return value->get<bool>();
-  }
-  std::optional<std::string> text(std::string_view field) const {
-    const auto [name, value] = find_named(field);
-    if (!value || value->is_null()) return std::nullopt;
-    if (!value->is_string())
-      fail(name, fmt::format("is {}; a text is expected", short_text(*value)));
-    return value->get<std::string>();
-  }
-  const json* array(std::string_view field) const {
-    const json* value = find(field);
-    if (!value || value->is_null()) return nullptr;
-    if (!value->is_array())
-      fail(field, fmt::format("is {}; a list is expected", short_text(*value)));
-    return value;
-  }
-  // The name under which the file has the field.
-  std::string_view name_of(std::string_view field) const { return find_named(field).first; }
-
- private:
-  std::pair<std::string_view, const json*> find_named(std::string_view field) const {
-    if (const auto it = object_.find(field); it != object_.end()) return {field, &*it};
-    for (const FieldNames& names : kAliases) {
-      if (names.name != field) continue;
-      for (const std::string_view also : names.also) {
-        if (const auto it = object_.find(also); !also.empty() && it != object_.end())
-          return {also, &*it};
-      }
-    }
-    return {field, nullptr};
-  }
-
-  const json& object_;
-  std::string prefix_;
-  const std::string& file_;
-};
-
-enum class LayerKind { kFull, kSliding, kChunked, kOther };
-struct Layer {
-  LayerKind kind = LayerKind::kFull;
-  std::string name;  // as layer_types has it
-};
-
-Layer full_layer() { return {LayerKind::kFull, "full_attention"}; }
-Layer sliding_layer() { return {LayerKind::kSliding, "sliding_attention"}; }
-Layer chunked_layer() { return {LayerKind::kChunked, "chunked_attention"}; }
-
-std::vector<Layer> layers_by_name(const Fields& fields, const json& names, int count) {
-  if (static_cast<int>(names.size()) != count) {
-    fields.fail("layer_types", fmt::format("lists {} layers, '{}' is {}", names.size(),
-                                           fields.name_of("num_hidden_layers"), count));
-  }
-  std::vector<Layer> layers;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::string name =
-        names[i].is_string() ? names[i].get<std::string>() : short_text(names[i]);
-    if (name == "full_attention" || name == "attention" || name == "global") {
-      layers.push_back(full_layer());
-    } else if (name == "sliding_attention" || name == "sliding_window" || name == "local") {
-      layers.push_back(sliding_layer());
-    } else if (name == "chunked_attention") {
-      layers.push_back(chunked_layer());
-    } else if (contains(kOtherLayers, name)) {
-      layers.push_back({LayerKind::kOther, name});
-    } else {
-      fields.fail(
-          fmt::format("layer_types[{}]", i),
-          fmt::format("is '{}'; known: full_attention, sliding_attention, chunked_attention, {}",
-                      name.substr(0, 60), fmt::join(kOtherLayers, ", ")));
-    }
-  }
-  return layers;
-}
-
-std::vector<Layer> layers_by_pattern(int count, int64_t pattern, const Layer& usual) {
-  std::vector<Layer> layers;
-  for (int i = 0; i < count; ++i) layers.push_back((i + 1) % pattern == 0 ? full_layer() : usual);
-  return layers;
-}
-
-// EXAONE writes the pattern as letters, "LLLG".
-std::vector<Layer> layers_by_letters(const Fields& fields, const std::string& letters, int count) {
-  if (letters.empty() || letters.find_first_not_of("LG") != std::string::npos) {
-    fields.fail("sliding_window_pattern",
-                fmt::format("is '{}'; a number, or letters L (local) and G (global), is expected",
-                            letters.substr(0, 60)));
-  }
-  std::vector<Layer> layers;
-  for (int i = 0; i < count; ++i) {
-    layers.push_back(letters[i % letters.size()] == 'G' ? full_layer() : sliding_layer());
-  }
-  return layers;
-}
-
-// Llama 4: rotary layers attend inside chunks, the others to everything.
-std::vector<Layer> llama4_layers(const Fields& fields, int count) {
-  const json* rope = fields.array("no_rope_layers");
-  if (!rope || rope->empty()) {
-    return layers_by_pattern(count,
-                             fields.integer("no_rope_layer_interval", 1, kLayerLimit).value_or(4),
-                             chunked_layer());
-  }
-  if (static_cast<int>(rope->size()) < count) {
-    fields.fail("no_rope_layers", fmt::format("lists {} layers of {}", rope->size(), count));
-  }
-  std::vector<Layer> layers;
-  for (int i = 0; i < count; ++i) {
-    const json& flag = (*rope)[i];
-    if (!flag.is_number_integer() && !flag.is_boolean()) {
-      fields.fail(fmt::format("no_rope_layers[{}]", i),
-                  fmt::format("is {}; 0 or 1 is expected", short_text(flag)));
-    }
-    layers.push_back(flag == json(0) || flag == json(false) ? full_layer() : chunked_layer());
-  }
-  return layers;
-}
-
-std::vector<Layer> layers_of(const Fields& fields, const ClassDefaults& defaults,
-                             const std::string& type, int count, bool windowed) {
-  if (const json* names = fields.array("layer_types")) return layers_by_name(fields, *names, count);
-  if (fields.integer("attention_chunk_size", 1, kLengthLimit) ||
-      (defaults.chunk && !fields.is_null("attention_chunk_size"))) {
-    return llama4_layers(fields, count);
-  }
-  if (const auto interval = fields.integer("full_attention_interval", 1, kLayerLimit)) {
-    return layers_by_pattern(count, *interval, {LayerKind::kOther, "linear_attention"});
-  }
-  if (!windowed) return std::vector<Layer>(count, full_layer());
-  for (const std::string_view name : {"sliding_window_pattern", "_sliding_window_pattern"}) {
-    const json* pattern = fields.find(name);
-    if (pattern && pattern->is_string())
-      return layers_by_letters(fields, pattern->get<std::string>(), count);
-    if (const auto n = fields.integer(name, 1, kLayerLimit))
-      return layers_by_pattern(count, *n, sliding_layer());
-  }
-  if (defaults.pattern) {
-    // gpt-oss begins with a sliding layer and has a full one every second, as the pattern says.
-    return layers_by_pattern(count, defaults.pattern, sliding_layer());
-  }
-  std::vector<Layer> layers(count, sliding_layer());
-  if (contains(kWindowOffByDefault, type)) {
-    const int64_t full = fields.integer("max_window_layers", 0, kLayerLimit).value_or(28);
-    for (int i = 0; i < std::min<int64_t>(count, full); ++i) layers[i] = full_layer();
-  }
-  return layers;
-}
-
-std::optional<DType> dtype_in(const Fields& fields) {
+std::optional<DType> dtype_in(const ConfigFields& fields) {
   std::optional<std::string> text = fields.text("dtype");
   if (!text) return std::nullopt;
   const std::string_view name =
@@ -321,7 +102,7 @@ void add(std::vector<ModelProblem>& problems, ModelProblem problem) {
 
 class Reader {
  public:
-  Reader(const Fields& fields, std::string type) : fields_(fields), type_(std::move(type)) {
+  Reader(const ConfigFields& fields, std::string type) : fields_(fields), type_(std::move(type)) {
     for (const ClassDefaults& row : kClassDefaults) {
       if (row.model_type == type_) defaults_ = row;
     }
@@ -340,8 +121,8 @@ class Reader {
       return out;
     }
     read_window();
-    for (const Layer& layer :
-         layers_of(fields_, defaults_, type_, static_cast<int>(*layers), window_ > 0)) {
+    for (const Layer& layer : layers_of(fields_, {defaults_.pattern, defaults_.chunk > 0}, type_,
+                                        static_cast<int>(*layers), window_ > 0)) {
       if (layer.kind == LayerKind::kOther) {
         skip(out, layer.name);
       } else {
@@ -370,7 +151,7 @@ class Reader {
   }
 
   void read_window() {
-    const bool off = contains(kWindowOffByDefault, type_);
+    const bool off = window_is_off_by_default(type_);
     if (fields_.boolean("use_sliding_window").value_or(!off)) {
       window_ = or_class("sliding_window", defaults_.window, kLengthLimit).value_or(0);
     }
@@ -474,7 +255,7 @@ class Reader {
     out.skipped.push_back({name, 1});
   }
 
-  const Fields& fields_;
+  const ConfigFields& fields_;
   std::string type_;
   ClassDefaults defaults_{};
   DType dtype_ = DType::kBf16;
@@ -496,7 +277,7 @@ ModelAttention parse_model_config(std::string_view text, const std::string& file
   if (!root.is_object())
     throw_error(FFPA_JIT_INVALID_ARGUMENT, "{}: a JSON object is expected", file);
 
-  const Fields top(root, "", file);
+  const ConfigFields top(root, "", file);
   const json* part = &root;
   std::string prefix;
   for (const std::string_view name : kTextParts) {
@@ -508,7 +289,7 @@ ModelAttention parse_model_config(std::string_view text, const std::string& file
     prefix = fmt::format("{}.", name);
     break;
   }
-  const Fields fields(*part, prefix, file);
+  const ConfigFields fields(*part, prefix, file);
   std::string type = fields.text("model_type").value_or("");
   if (type.empty()) type = top.text("model_type").value_or("");
   for (const auto& [outer, inner] : kTextTypes) {

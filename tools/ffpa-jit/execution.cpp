@@ -1,0 +1,94 @@
+// prepare, forward, forward, ...
+#include "ffpa-jit/execution.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "ffpa-jit/session.h"
+
+namespace ffpa_jit::cli {
+namespace {
+
+// Keys that the queries of one sequence see, summed.
+double visible_pairs(int64_t queries, int64_t keys, int64_t left, int64_t right) {
+  if (left < 0 && right < 0) return static_cast<double>(queries) * static_cast<double>(keys);
+  double pairs = 0;
+  for (int64_t r = 0; r < queries; ++r) {
+    const int64_t p = r + keys - queries;
+    const int64_t first = left < 0 ? 0 : std::max<int64_t>(0, p - left);
+    const int64_t last = right < 0 ? keys - 1 : std::min(keys - 1, p + right);
+    if (last >= first) pairs += static_cast<double>(last - first + 1);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+Json Execution::json() const {
+  return Json{
+      {"device", device},
+      {"target", target},
+      {"family", family},
+      {"route", route},
+      {"reason", reason},
+      {"config", config},
+      {"problem", problem},
+      {"cache", cache_hit ? "hit" : "miss"},
+      {"workspace_bytes", workspace_bytes},
+      {"timings_ms",
+       {{"generate", generate_ms}, {"compile", compile_ms}, {"load", load_ms}, {"run", run_ms}}}};
+}
+
+Execution execute(ffpa::Runtime& runtime, OnDevice& problem, int repeats) {
+  Execution out;
+  {
+    const ffpa::Plan plan = runtime.prepare(problem.args());
+    const ffpa_jit_plan_info info = plan.info();
+    out.device = info.device;
+    out.target = info.target;
+    out.family = info.family;
+    out.route = info.route;
+    out.reason = info.reason;
+    out.config = info.config;
+    out.problem = info.problem;
+    out.cache_hit = info.cache_hit != 0;
+    out.workspace_bytes = info.workspace_bytes;
+    out.generate_ms = info.generate_ms;
+    out.compile_ms = info.compile_ms;
+    out.load_ms = info.load_ms;
+  }
+  std::vector<double> times;
+  for (int i = 0; i < std::max(1, repeats); ++i) {
+    problem.poison();
+    times.push_back(problem.time_ms([&] { runtime.forward(problem.args()); }));
+  }
+  problem.fetch();
+  std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+  out.run_ms = times[times.size() / 2];
+  out.repeats = static_cast<int>(times.size());
+  return out;
+}
+
+std::shared_ptr<Device> copying_device(const ffpa::Runtime& runtime, const DeviceRef& device) {
+  return device.kind == TargetKind::kCpu ? nullptr : inside(runtime).devices().open(device);
+}
+
+double forward_flops(const ffpa_jit_attention_args& args) {
+  const int64_t right = args.is_causal ? 0 : args.window_right;
+  const int last = args.q.rank - 1;
+  const double per_pair = 2.0 * static_cast<double>(args.q.sizes[last] + args.v.sizes[last]);
+  if (args.layout == FFPA_JIT_VARLEN) {
+    const auto* q = static_cast<const int32_t*>(args.cu_seqlens_q.data);
+    const auto* k = static_cast<const int32_t*>(args.cu_seqlens_k.data);
+    double pairs = 0;
+    for (int64_t b = 0; b + 1 < args.cu_seqlens_q.sizes[0]; ++b) {
+      pairs += visible_pairs(q[b + 1] - q[b], k[b + 1] - k[b], args.window_left, right);
+    }
+    return per_pair * pairs * static_cast<double>(args.q.sizes[1]);
+  }
+  const int head = args.layout == FFPA_JIT_BHND ? 1 : 2, row = 3 - head;
+  return per_pair * visible_pairs(args.q.sizes[row], args.k.sizes[row], args.window_left, right) *
+         static_cast<double>(args.q.sizes[0]) * static_cast<double>(args.q.sizes[head]);
+}
+
+}  // namespace ffpa_jit::cli

@@ -1,0 +1,114 @@
+// The table. Shared memory per block is the opt-in limit of the architecture (CUDA C++ Programming
+// Guide, "Compute Capabilities"); multiprocessor counts are those of the vendor's data sheets.
+#include "ffpa-jit/known_devices.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace ffpa_jit::cli {
+namespace {
+
+struct KnownDevice {
+  std::string_view name;
+  int capability;
+  int multiprocessors;
+  int shared_kib;
+  int memory_gib;
+};
+
+// The first of an architecture is the typical one.
+constexpr std::array<KnownDevice, 17> kDevices = {{
+    {"Tesla T4", 75, 40, 64, 15},
+    {"NVIDIA A100-SXM4-80GB", 80, 108, 163, 80},
+    {"NVIDIA GeForce RTX 3090", 86, 82, 99, 24},
+    {"NVIDIA A10", 86, 72, 99, 23},
+    {"Orin", 87, 16, 163, 62},
+    {"NVIDIA L40S", 89, 142, 99, 45},
+    {"NVIDIA GeForce RTX 4090", 89, 128, 99, 24},
+    {"NVIDIA L4", 89, 58, 99, 23},
+    {"NVIDIA H100 80GB HBM3", 90, 132, 227, 80},
+    {"NVIDIA H200", 90, 132, 227, 140},
+    {"NVIDIA GH200 480GB", 90, 132, 227, 95},
+    {"NVIDIA B200", 100, 148, 227, 179},
+    {"NVIDIA B300", 103, 148, 227, 268},
+    {"NVIDIA Thor", 110, 20, 227, 122},
+    {"NVIDIA GeForce RTX 5090", 120, 170, 99, 32},
+    {"NVIDIA RTX PRO 6000 Blackwell", 120, 188, 99, 96},
+    {"NVIDIA GB10", 121, 48, 99, 120},
+}};
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+std::string all_names() {
+  std::vector<std::string_view> names;
+  for (const KnownDevice& device : kDevices) names.push_back(device.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+const KnownDevice& by_name(const std::string& name) {
+  const KnownDevice* found = nullptr;
+  for (const KnownDevice& device : kDevices) {
+    if (device.name == name) return device;
+    if (lower(device.name).find(lower(name)) == std::string::npos) continue;
+    if (found)
+      throw_error(FFPA_JIT_INVALID_ARGUMENT, "--for: '{}' may mean {} or {}", name, found->name,
+                  device.name);
+    found = &device;
+  }
+  if (!found)
+    throw_error(FFPA_JIT_INVALID_ARGUMENT, "--for: no device '{}' is known; known: {}", name,
+                all_names());
+  return *found;
+}
+
+}  // namespace
+
+std::string known_device_target(const std::string& name) {
+  const int capability = by_name(name).capability;
+  // The targets with instructions of their own architecture only, which kernels want.
+  return fmt::format("sm_{}{}", capability, capability >= 90 ? "a" : "");
+}
+
+DeviceInfo known_cuda_device(const Target& target, const std::string& name) {
+  const int capability = target.compute_capability();
+  const KnownDevice* device = nullptr;
+  if (!name.empty()) {
+    device = &by_name(name);
+    if (device->capability != capability) {
+      throw_error(FFPA_JIT_INVALID_ARGUMENT, "--for: {} is an sm_{} device; --target asks for {}",
+                  device->name, device->capability, text_of(target));
+    }
+  } else {
+    for (const KnownDevice& known : kDevices) {
+      if (!device && known.capability == capability) device = &known;
+    }
+    if (!device)
+      device = &by_name(
+          "NVIDIA GeForce RTX 3090");  // sm_88: nothing of it is published; the least assumed
+  }
+  DeviceInfo info;
+  info.name = device->name;
+  info.text = "cuda";
+  info.identity = fmt::format("{}, capability {}.{}, {} multiprocessors", device->name,
+                              capability / 10, capability % 10, device->multiprocessors);
+  info.target = target;
+  info.multiprocessors = device->multiprocessors;
+  info.shared_bytes_per_block = int64_t{device->shared_kib} << 10;
+  info.memory_bytes = int64_t{device->memory_gib} << 30;
+  info.warp_size = 32;
+  return info;
+}
+
+}  // namespace ffpa_jit::cli

@@ -1,0 +1,60 @@
+// ffpa-jit: the command line. Parses, then runs the one subcommand that was asked for.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "ffpa-jit/session.h"
+
+namespace {
+
+constexpr const char* kAbout =
+    "Attention kernels generated, compiled, cached and launched while the program runs.\n"
+    "\n"
+    "  ffpa-jit run --device cpu --causal --head-dim 128      compute, check against fp64, time\n"
+    "  ffpa-jit run --input qkv.safetensors                   the same on tensors of a file\n"
+    "  ffpa-jit warmup config.json --target sm_90a,cpu        compile a model's kernels ahead\n"
+    "  ffpa-jit explain --device cpu --head-dim 512           which kernel serves, and why\n"
+    "  ffpa-jit doctor                                        what this machine lacks, and what "
+    "that costs\n";
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 ok; 1 a result out of tolerance, a kernel that failed, or damage found; 2 wrong "
+    "flags or\n"
+    "input; 3 no such device, driver or compiler here, or nothing serves the problem; 4 any other "
+    "error.\n"
+    "Data goes to stdout, messages to stderr.";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace ffpa_jit::cli;
+  CLI::App app(kAbout, "ffpa-jit");
+  app.set_version_flag("--version", std::string(ffpa_jit_version()));
+  app.footer(kExitCodes);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(38);
+  Session session;
+  add_common_options(app, session);
+  add_run_command(app, session);
+  add_warmup_command(app, session);
+  add_explain_command(app, session);
+  add_source_command(app, session);
+  add_render_command(app, session);
+  add_cache_command(app, session);
+  add_devices_command(app, session);
+  add_env_command(app, session);
+  add_doctor_command(app, session);
+  add_bench_command(app, session);
+  add_verify_command(app, session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr,
+               "ffpa-jit: {}\nffpa-jit --help, or ffpa-jit COMMAND --help, lists what is allowed\n",
+               error.what());
+    return kBadInput;
+  }
+  return run_guarded(session);
+}

@@ -1,0 +1,374 @@
+// ffpa-jit warmup: compile kernels ahead of their use, for this machine or for others.
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "device/cuda/cuda_device.h"
+#include "ffpa-jit/inspection.h"
+#include "ffpa-jit/known_devices.h"
+#include "ffpa-jit/session.h"
+#include "ffpa-jit/warmup_problem.h"
+
+namespace ffpa_jit::cli {
+namespace {
+
+struct WarmupOptions {
+  std::filesystem::path file;
+  ProblemFlags problem;
+  std::vector<std::string> targets;
+  std::vector<std::string> phases = {"prefill", "decode"};
+  std::string device_name;
+  int64_t seqlen = 2048;
+  int jobs = 0;
+};
+
+enum class KernelState { kMissing, kCached, kCompiled, kFailed };
+
+// One kernel to be in the cache; problems that need the same one share it.
+struct KernelJob {
+  KernelSource source;
+  KernelOrigin origin;
+  std::string key;
+  KernelState state = KernelState::kMissing;
+  double compile_ms = 0;
+  ffpa_jit_status status = FFPA_JIT_OK;
+  std::string error = {};
+
+  Json json() const {
+    Json out{{"key", key},
+             {"target", text_of(source.target)},
+             {"family", origin.family},
+             {"problem", origin.problem},
+             {"config", origin.config}};
+    if (state == KernelState::kCompiled) out["compile_ms"] = compile_ms;
+    if (state == KernelState::kFailed) {
+      out["status"] = ffpa_jit_status_name(status);
+      out["error"] = error;
+    }
+    return out;
+  }
+};
+
+// One problem on one target.
+struct Assignment {
+  size_t problem = 0;
+  std::string target, device, family, config, refused;
+  std::vector<std::string> kernels;
+
+  Json json() const {
+    Json out{{"target", target}, {"device", device}};
+    if (!refused.empty()) {
+      out["refused"] = refused;
+      return out;
+    }
+    out["family"] = family;
+    out["config"] = config;
+    out["kernels"] = kernels;
+    return out;
+  }
+};
+
+std::vector<std::string> targets_of(const WarmupOptions& options) {
+  if (!options.targets.empty()) return options.targets;
+  if (!options.device_name.empty()) return {known_device_target(options.device_name)};
+  std::vector<std::string> targets{"cpu"};
+  for (const DeviceInfo& device : list_cuda_devices(nullptr)) {
+    const std::string text = text_of(device.target);
+    if (std::find(targets.begin(), targets.end(), text) == targets.end()) targets.push_back(text);
+  }
+  return targets;
+}
+
+WarmupList problems_of(const WarmupOptions& options) {
+  const ProblemSpec spec = options.problem.spec();
+  if (options.file.empty()) {
+    WarmupList list;
+    list.problems.push_back({spec, "", "", 1, false, 0});
+    return list;
+  }
+  ModelSizes sizes;
+  sizes.batch = spec.batch;
+  sizes.seqlen = options.seqlen;
+  sizes.prefill =
+      std::find(options.phases.begin(), options.phases.end(), "prefill") != options.phases.end();
+  sizes.decode =
+      std::find(options.phases.begin(), options.phases.end(), "decode") != options.phases.end();
+  const std::optional<DType> dtype =
+      options.problem.has_dtype() ? std::optional(spec.dtype) : std::nullopt;
+  WarmupList list = read_warmup_file(options.file, dtype, sizes);
+  for (WarmupProblem& problem : list.problems) {
+    if (spec.lse) problem.spec.lse = true;
+    if (!spec.family.empty()) problem.spec.family = spec.family;
+  }
+  return list;
+}
+
+class Warmup {
+ public:
+  Warmup(const Session& session, const WarmupOptions& options)
+      : session_(session),
+        options_(options),
+        list_(problems_of(options)),
+        runtime_(open_runtime(session)) {}
+
+  int run() {
+    const auto start = std::chrono::steady_clock::now();
+    for (const std::string& target : targets_of(options_)) {
+      const DeviceInfo device = device_for_target(runtime_, target, options_.device_name);
+      for (size_t i = 0; i < list_.problems.size(); ++i) assign(i, device);
+    }
+    if (!session_.dry_run) compile();
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    session_.json ? print_json(json()) : print_tables();
+    return exit_code();
+  }
+
+ private:
+  void assign(size_t index, const DeviceInfo& device) {
+    const WarmupProblem& problem = list_.problems[index];
+    Assignment out;
+    out.problem = index;
+    out.target = text_of(device.target);
+    out.device = device.name;
+    try {
+      if (problem.sinks)
+        throw_error(FFPA_JIT_UNSUPPORTED,
+                    "attention sinks: no kernel family of this release has them");
+      const DeviceRef ref{
+          device.target.kind == TargetKind::kCuda ? TargetKind::kCuda : TargetKind::kCpu, 0};
+      const Inspection seen = inspect(runtime_, DescribedProblem(problem.spec, ref).call(), device);
+      out.family = seen.family;
+      out.config = seen.config;
+      for (size_t i = 0; i < seen.keys.size(); ++i) {
+        if (seen.keys[i].empty()) continue;
+        out.kernels.push_back(seen.keys[i]);
+        KernelJob job{seen.planned.sources[i],
+                      {seen.family, text_of(seen.problem), seen.config},
+                      seen.keys[i]};
+        if (inside(runtime_).kernels().find(job.source)) job.state = KernelState::kCached;
+        kernels_.emplace(seen.keys[i], std::move(job));
+      }
+    } catch (const Error& error) {
+      out.refused = error.what();
+    }
+    assignments_.push_back(std::move(out));
+  }
+
+  void compile() {
+    std::vector<KernelJob*> missing;
+    for (auto& [key, job] : kernels_) {
+      if (job.state == KernelState::kMissing) missing.push_back(&job);
+    }
+    Progress progress("compiling", missing.size());
+    std::atomic<size_t> next{0};
+    const auto work = [&] {
+      for (size_t i = next++; i < missing.size(); i = next++) {
+        KernelJob& job = *missing[i];
+        compile_one(job);
+        progress.advance(fmt::format("{} {}", text_of(job.source.target), job.origin.problem));
+      }
+    };
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    const size_t threads =
+        std::min<size_t>(options_.jobs > 0 ? options_.jobs : cores, missing.size());
+    std::vector<std::jthread> pool;
+    for (size_t i = 1; i < threads; ++i) pool.emplace_back(work);
+    work();
+  }
+
+  // A kernel another process compiled meanwhile counts as cached.
+  void compile_one(KernelJob& job) {
+    try {
+      const ProvidedKernel made =
+          inside(runtime_).kernels().find_or_compile(job.source, job.origin);
+      job.state = made.cache_hit ? KernelState::kCached : KernelState::kCompiled;
+      job.compile_ms = made.compile_ms;
+    } catch (const Error& error) {
+      job.state = KernelState::kFailed;
+      job.status = error.code();
+      job.error = error.what();
+    }
+  }
+
+  Json kernels_in(KernelState state) const {
+    Json out = Json::array();
+    for (const auto& [key, job] : kernels_) {
+      if (job.state == state) out.push_back(job.json());
+    }
+    return out;
+  }
+  size_t count(KernelState state) const {
+    return static_cast<size_t>(
+        std::count_if(kernels_.begin(), kernels_.end(),
+                      [&](const auto& entry) { return entry.second.state == state; }));
+  }
+  bool refused(size_t problem) const {
+    return std::any_of(assignments_.begin(), assignments_.end(), [&](const Assignment& each) {
+      return each.problem == problem && !each.refused.empty();
+    });
+  }
+
+  Json json() const {
+    Json problems = Json::array();
+    Json refusals = Json::array();
+    for (size_t i = 0; i < list_.problems.size(); ++i) {
+      Json entry = list_.problems[i].json();
+      entry["targets"] = Json::array();
+      for (const Assignment& each : assignments_) {
+        if (each.problem != i) continue;
+        entry["targets"].push_back(each.json());
+        if (!each.refused.empty())
+          refusals.push_back({{"problem", i}, {"target", each.target}, {"reason", each.refused}});
+      }
+      entry["refused"] = refused(i);
+      problems.push_back(std::move(entry));
+    }
+    Json out{{"file", options_.file.string()},
+             {"model_type", list_.model_type},
+             {"dry_run", session_.dry_run},
+             {"problems", std::move(problems)}};
+    if (session_.dry_run) out["to_compile"] = kernels_in(KernelState::kMissing);
+    out["compiled"] = kernels_in(KernelState::kCompiled);
+    out["cached"] = kernels_in(KernelState::kCached);
+    out["failed"] = kernels_in(KernelState::kFailed);
+    out["refused"] = std::move(refusals);
+    out["without_attention"] = list_.skipped;
+    out["seconds"] = seconds_;
+    return out;
+  }
+
+  std::string state_of(const Assignment& each) const {
+    if (!each.refused.empty()) return bad("refused");
+    std::string state = each.kernels.empty() ? "built in" : "cached";
+    for (const std::string& key : each.kernels) {
+      switch (kernels_.at(key).state) {
+        case KernelState::kFailed:
+          return bad("failed");
+        case KernelState::kMissing:
+          state = "to compile";
+          break;
+        case KernelState::kCompiled:
+          state = good("compiled");
+          break;
+        case KernelState::kCached:
+          break;
+      }
+    }
+    return state;
+  }
+
+  void print_tables() const {
+    Table table(
+        {{"layers", true}, {"kind"}, {"problem"}, {"target"}, {"family"}, {"config"}, {"state"}});
+    for (const Assignment& each : assignments_) {
+      const WarmupProblem& problem = list_.problems[each.problem];
+      table.add({std::to_string(problem.layers),
+                 problem.layer_type.empty()
+                     ? "-"
+                     : fmt::format("{} {}", problem.layer_type, problem.phase),
+                 short_text(problem.spec) + (problem.sinks ? " sinks" : ""), each.target,
+                 each.refused.empty() ? each.family : "-", each.refused.empty() ? each.config : "-",
+                 state_of(each)});
+    }
+    table.print();
+    for (const Assignment& each : assignments_) {
+      if (!each.refused.empty()) {
+        fmt::print(stderr, "refused: {} on {}: {}\n", short_text(list_.problems[each.problem].spec),
+                   each.target, each.refused);
+      }
+    }
+    for (const auto& [key, job] : kernels_) {
+      if (job.state == KernelState::kFailed) {
+        fmt::print(stderr, "failed: {} for {}: {}\n", job.origin.problem,
+                   text_of(job.source.target), job.error);
+      }
+    }
+    fmt::print(
+        stderr, "{} kernels: {} compiled, {} cached, {} failed{} in {:.1f} s\n", kernels_.size(),
+        count(KernelState::kCompiled), count(KernelState::kCached), count(KernelState::kFailed),
+        session_.dry_run ? fmt::format(", {} to compile (dry run)", count(KernelState::kMissing))
+                         : "",
+        seconds_);
+  }
+
+  int exit_code() const {
+    bool only_no_compiler = true;
+    for (const auto& [key, job] : kernels_) {
+      if (job.state == KernelState::kFailed && job.status != FFPA_JIT_NO_COMPILER)
+        only_no_compiler = false;
+    }
+    if (count(KernelState::kFailed) > 0) return only_no_compiler ? kUnavailable : kFailed;
+    const bool all_refused =
+        std::all_of(assignments_.begin(), assignments_.end(),
+                    [](const Assignment& each) { return !each.refused.empty(); });
+    return all_refused && !assignments_.empty() ? kUnavailable : kOk;
+  }
+
+  const Session& session_;
+  const WarmupOptions& options_;
+  WarmupList list_;
+  ffpa::Runtime runtime_;
+  std::vector<Assignment> assignments_;
+  std::map<std::string, KernelJob> kernels_;
+  double seconds_ = 0;
+};
+
+}  // namespace
+
+void add_warmup_command(CLI::App& app, Session& session) {
+  auto options = std::make_shared<WarmupOptions>();
+  CLI::App* command =
+      app.add_subcommand("warmup",
+                         "Compile kernels ahead of their use and put them into the cache.\n"
+                         "The problems come from a model's Hugging Face config.json (or the "
+                         "directory it lies in), from a JSON problem\n"
+                         "file, or from the flags. Targets need not be present here. Finished "
+                         "kernels are in the cache at once: after an\n"
+                         "interruption, the same command goes on where it was.");
+  command->add_option("FILE", options->file,
+                      "config.json of a model, or a file {\"problems\": [{\"heads\": ...}, ...]}");
+  command
+      ->add_option("--target", options->targets,
+                   "Targets to compile for: cpu, cpu:x86-64-v3, sm_80, sm_90a, ... (default: what "
+                   "this machine has)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  command
+      ->add_option("--for", options->device_name,
+                   "The GPU that will run them, as its driver names it (default: a typical one of "
+                   "the target)")
+      ->type_name("NAME");
+  command
+      ->add_option("--phase", options->phases,
+                   "Of a model: prefill (as many queries as keys), decode (one query)")
+      ->capture_default_str()
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"prefill", "decode"}))
+      ->type_name("LIST");
+  command->add_option("--seqlen", options->seqlen, "Of a model: the length to compile for")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command->add_option("--jobs", options->jobs, "Kernels compiled at a time (default: one per core)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command->add_flag("--dry-run", session.dry_run,
+                    "Say what would be compiled and what is cached; compile nothing");
+  options->problem.add_to(*command);
+  add_common_options(*command, session);
+  command->footer(
+      "Examples:\n"
+      "  ffpa-jit warmup config.json --target sm_90a,cpu --for \"NVIDIA H200\"\n"
+      "  ffpa-jit warmup --target sm_80,sm_89 --head-dim 512 --causal --dtype bf16\n"
+      "Exit code 1: a kernel did not compile; 3: there is no compiler, or every problem was "
+      "refused.");
+  command->callback([options, &session] {
+    session.action = [options, &session] { return Warmup(session, *options).run(); };
+  });
+}
+
+}  // namespace ffpa_jit::cli

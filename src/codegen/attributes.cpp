@@ -131,6 +131,11 @@ Value get_attribute(Heap& heap, const Value& object, const String& name) {
   return value.missing() ? undefined_member(heap, object, Value(&name)) : value;
 }
 
+Value get_attribute_only(Heap& heap, const Value& object, const String& name) {
+  Value value = attribute(heap, object, name.text);
+  return value.missing() ? undefined_member(heap, object, Value(&name)) : value;
+}
+
 Value get_item(Heap& heap, const Value& object, const Value& index) {
   Value value = item(heap, object, index);
   if (value.missing() && index.is_string()) value = attribute(heap, object, index.text());

@@ -8,6 +8,8 @@
 namespace ffpa_jit::codegen {
 
 Value get_attribute(Heap& heap, const Value& object, const String& name);
+// The attribute only, never the item: what the `attr` filter looks up.
+Value get_attribute_only(Heap& heap, const Value& object, const String& name);
 Value get_item(Heap& heap, const Value& object, const Value& index);
 
 // x.a.0.b as the `attribute` argument of filters spells it; a missing `fallback` means none.

@@ -128,11 +128,8 @@ Value Interpreter::evaluate_here(const Expr& expr) {
       const auto& unary_expr = static_cast<const UnaryExpr&>(expr);
       return unary(heap_, unary_expr.op, evaluate(*unary_expr.operand));
     }
-    case ExprKind::kBinary: {
-      const auto& binary_expr = static_cast<const BinaryExpr&>(expr);
-      Value left = evaluate(*binary_expr.left);
-      return binary(heap_, binary_expr.op, left, evaluate(*binary_expr.right));
-    }
+    case ExprKind::kBinary:
+      return binary_operation(static_cast<const BinaryExpr&>(expr));
     case ExprKind::kLogical: {
       const auto& logical = static_cast<const LogicalExpr&>(expr);
       Value left = evaluate(*logical.left);
@@ -187,12 +184,37 @@ Value Interpreter::load(const NameExpr& name) {
                          : value;
 }
 
+// An operator fails on an undefined operand: blame that one, not the operator.
+void Interpreter::blame_undefined(const Value& left, const Expr& left_expr, const Value& right,
+                                  const Expr& right_expr, const Failure& failure) const {
+  if (left.undefined()) raise(left_expr.offset, failure.what());
+  if (right.undefined()) raise(right_expr.offset, failure.what());
+}
+
+Value Interpreter::binary_operation(const BinaryExpr& expr) {
+  Value left = evaluate(*expr.left);
+  Value right = evaluate(*expr.right);
+  try {
+    return binary(heap_, expr.op, left, right);
+  } catch (const Failure& failure) {
+    blame_undefined(left, *expr.left, right, *expr.right, failure);
+    throw;
+  }
+}
+
 Value Interpreter::compare_chain(const CompareExpr& expr) {
-  Value left = evaluate(*expr.first);
+  const Expr* left_expr = expr.first.get();
+  Value left = evaluate(*left_expr);
   for (const auto& [op, operand] : expr.rest) {
     Value right = evaluate(*operand);
-    if (!compare(heap_, op, left, right)) return Value::boolean(false);
+    try {
+      if (!compare(heap_, op, left, right)) return Value::boolean(false);
+    } catch (const Failure& failure) {
+      blame_undefined(left, *left_expr, right, *operand, failure);
+      throw;
+    }
     left = right;
+    left_expr = operand.get();
   }
   return Value::boolean(true);
 }

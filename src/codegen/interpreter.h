@@ -12,6 +12,7 @@
 
 #include "codegen/arguments.h"
 #include "codegen/ast.h"
+#include "codegen/failure.h"
 #include "codegen/heap.h"
 #include "codegen/interpreter_objects.h"
 #include "codegen/output.h"
@@ -39,6 +40,7 @@ class Interpreter {
   Value evaluate(const Expr& expr);
   Value evaluate_here(const Expr& expr);
   Value load(const NameExpr& name);
+  Value binary_operation(const BinaryExpr& expr);
   Value compare_chain(const CompareExpr& expr);
   Value subscript(const SubscriptExpr& expr);
   Value apply(const FilterExpr& expr, const Value& input);
@@ -87,6 +89,8 @@ class Interpreter {
 
   // ---- errors
   [[noreturn]] void raise(uint32_t offset, std::string_view message) const;
+  void blame_undefined(const Value& left, const Expr& left_expr, const Value& right,
+                       const Expr& right_expr, const Failure& failure) const;
   // "included from ...", one line for each template text that control is inside of.
   std::string call_chain() const;
 

@@ -182,7 +182,10 @@ class Lexer {
 
   void comment(size_t begin) {
     size_t close = text_.find("#}", pos_);
-    if (close == std::string_view::npos) error(begin, "this comment is not closed by #}");
+    if (close == std::string_view::npos) {
+      if (pos_ == text_.size()) return;  // Jinja2 lets an opening at the very end pass
+      error(begin, "this comment is not closed by #}");
+    }
     char sign = close > pos_ ? sign_at(close - 1) : '\0';
     finish_tag(close + 2, sign);
   }
@@ -213,6 +216,7 @@ class Lexer {
       finish_tag(q + (sign ? 1 : 0) + 2, sign);
       return;
     }
+    if (pos_ == text_.size()) return;
     error(begin, "this raw block is not closed by {% endraw %}");
   }
 

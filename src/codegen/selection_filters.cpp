@@ -22,9 +22,7 @@ Value default_value(Interpreter& in, const Value& input, const Args& args) {
 
 Value attr(Interpreter& in, const Value& input, const Args& args) {
   if (!args[0].is_string()) fail("attr needs the name of an attribute");
-  if (input.is(Type::kDict))
-    fail("attr looks up Python attributes, which a dict's keys are not; use x[name]");
-  return get_attribute(in.heap(), input, args[0].as_string());
+  return get_attribute_only(in.heap(), input, args[0].as_string());
 }
 
 CallArguments without_first(const CallArguments& arguments, size_t count) {

@@ -138,7 +138,7 @@ Value truncate(Interpreter& in, const Value& input, const Args& args) {
     size_t space = cut.rfind(' ');
     if (space != std::string::npos) cut.resize(space);
   }
-  return in.heap().string(cut + end.text);
+  return concatenate_text(in.heap(), like(in, text, std::move(cut)).as_string(), end);
 }
 
 // \w+

@@ -38,30 +38,31 @@ Value capitalize(Interpreter& in, const Value& self, const Args&) {
 }
 
 Value title(Interpreter& in, const Value& self, const Args&) {
+  std::u32string text = decode_utf8(self.text());
   std::string out;
   bool in_word = false;
-  const std::string& text = self.text();
-  for (size_t offset = 0; offset < text.size();) {
-    size_t begin = offset;
-    char32_t c = next_code_point(text, offset);
+  for (size_t i = 0; i < text.size(); ++i) {
     if (in_word) {
-      out += to_lower(std::string_view(text).substr(begin, offset - begin));
+      append_lower(out, text, i);
     } else {
-      append_title(out, c);
+      append_title(out, text[i]);
     }
-    in_word = is_lowercase(c) || is_uppercase(c) || is_titlecase(c);
+    in_word = is_lowercase(text[i]) || is_uppercase(text[i]) || is_titlecase(text[i]);
   }
   return like(in, self, std::move(out));
 }
 
 Value swapcase(Interpreter& in, const Value& self, const Args&) {
+  std::u32string text = decode_utf8(self.text());
   std::string out;
-  const std::string& text = self.text();
-  for (size_t offset = 0; offset < text.size();) {
-    size_t begin = offset;
-    char32_t c = next_code_point(text, offset);
-    std::string_view one = std::string_view(text).substr(begin, offset - begin);
-    out += is_uppercase(c) ? to_lower(one) : is_lowercase(c) ? to_upper(one) : std::string(one);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (is_uppercase(text[i])) {
+      append_lower(out, text, i);
+    } else if (is_lowercase(text[i])) {
+      out += to_upper(encode_utf8(std::u32string_view(text).substr(i, 1)));
+    } else {
+      append_utf8(out, text[i]);
+    }
   }
   return like(in, self, std::move(out));
 }

@@ -45,7 +45,7 @@ void append_mapped(std::string& out, char32_t c, std::span<const CaseRun> runs,
 }
 
 // A capital sigma becomes the final form at the end of a word.
-bool is_final_sigma(const std::u32string& text, size_t i) {
+bool is_final_sigma(std::u32string_view text, size_t i) {
   size_t before = i;
   while (before > 0 && in_table(kCaseIgnorable, text[before - 1])) --before;
   if (before == 0 || !in_table(kCased, text[before - 1])) return false;
@@ -187,22 +187,25 @@ std::string to_upper(std::string_view text) {
   return out;
 }
 
+void append_lower(std::string& out, std::u32string_view text, size_t i) {
+  if (text[i] == 0x3A3) {
+    append_utf8(out, is_final_sigma(text, i) ? 0x3C2 : 0x3C3);
+  } else {
+    append_mapped(out, text[i], kToLower, kToLowerSpecial);
+  }
+}
+
 std::string to_lower(std::string_view text) {
+  bool ascii = std::all_of(text.begin(), text.end(),
+                           [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   std::string out;
   out.reserve(text.size());
-  std::u32string wide;  // decoded only when a sigma needs its surroundings
-  size_t index = 0;
-  for (size_t offset = 0; offset < text.size(); ++index) {
-    char32_t c = next_code_point(text, offset);
-    if (c < 0x80) {
-      out += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-    } else if (c == 0x3A3) {
-      if (wide.empty()) wide = decode_utf8(text);
-      append_utf8(out, is_final_sigma(wide, index) ? 0x3C2 : 0x3C3);
-    } else {
-      append_mapped(out, c, kToLower, kToLowerSpecial);
-    }
+  if (ascii) {
+    for (char c : text) out += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    return out;
   }
+  std::u32string wide = decode_utf8(text);
+  for (size_t i = 0; i < wide.size(); ++i) append_lower(out, wide, i);
   return out;
 }
 

@@ -45,6 +45,8 @@ inline bool is_alphanumeric(char32_t c) {
 // str.upper, str.lower, and the title-case form of one character (str.capitalize, str.title).
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
+// The lower case of text[i], which for a sigma depends on its surroundings.
+void append_lower(std::string& out, std::u32string_view text, size_t i);
 void append_title(std::string& out, char32_t c);
 
 }  // namespace ffpa_jit::codegen

@@ -167,12 +167,10 @@ class SdpaCpu final : public KernelFamily {
     KernelConfig config;
     config.block_m = level->lanes;
     while (config.block_m < level->max_panel && config.block_m < rows) config.block_m *= 2;
-    // Staging K and V pays off over more queries, as long as the tiles stay in the L2 cache and
-    // every thread has a few.
+    // K and V are fetched, and staged, once for all rows of a tile: more rows pay off as long as
+    // the tile stays in the L2 cache and every thread has a few tiles.
     const Tiling tiling = tiling_of(problem, config, *level);
-    const int max_block_m = tiling.dot == Dot::kAmx                           ? 256
-                            : tiling.dot == Dot::kBf16Pairs || tiling.widened ? 128
-                                                                              : 64;
+    const int max_block_m = tiling.dot == Dot::kAmx ? 256 : 128;
     const int64_t cache_bytes =
         device.shared_bytes_per_block > 0 ? device.shared_bytes_per_block : kUsualCacheBytes;
     const int64_t threads = std::max(device.multiprocessors, 1);
@@ -183,8 +181,10 @@ class SdpaCpu final : public KernelFamily {
       config.block_m *= 2;
     }
     const int head_dim = std::max(problem.head_dim, problem.head_dim_v);
-    const int block_n = tiling.dot == Dot::kFp32 ? 64 : 128;
-    config.block_n = head_dim < 512 ? block_n : head_dim <= 1024 ? block_n / 2 : 32;
+    const bool narrow = tiling.dot != Dot::kFp32;
+    config.block_n = head_dim < 256     ? (narrow ? 128 : 64)
+                     : head_dim <= 1024 ? (narrow ? 64 : 32)
+                                        : 32;
     return config;
   }
 

@@ -39,13 +39,13 @@ double max_error(std::span<const double> out, std::span<const double> ref) {
   return worst;
 }
 
-double error_bar(double plain_error, DType dtype, size_t count) {
+double error_bar(double plain_error, DType dtype, size_t rows) {
   // Unit roundoff of the output's dtype; fp32 is given more because the order of a long fp32 sum,
   // not the rounding of O, is what differs there.
   const double roundoff = dtype == DType::kBf16   ? 0x1p-8
                           : dtype == DType::kFp16 ? 0x1p-11
                                                   : 0x1p-20;
-  const double few = 1.0 / std::sqrt(static_cast<double>(std::max<size_t>(count, 1)));
+  const double few = 1.0 / std::sqrt(static_cast<double>(std::max<size_t>(rows, 1)));
   return 1.2 * plain_error * (1 + 4 * few) + roundoff * (0.25 + 2 * few);
 }
 

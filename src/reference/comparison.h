@@ -17,10 +17,10 @@ double relative_error(std::span<const double> out, std::span<const double> ref);
 // max |out - ref| / max(1, |ref|), for LSE; infinite under the same conditions.
 double max_error(std::span<const double> out, std::span<const double> ref);
 
-// What a kernel's relative_error may be: 1.2 x that of plain_attention, widened where `count`
-// output elements are too few for the two to be comparable, and never below the dtype's own
-// rounding.
-double error_bar(double plain_error, DType dtype, size_t count);
+// What a kernel's relative_error may be: 1.2 x that of plain_attention, plus a fraction of the
+// dtype's own rounding, and wider where there are too few `rows` of O (B x Hq x Nq) for the two
+// errors to be comparable: what is rounded in a row's scores goes into all of its elements.
+double error_bar(double plain_error, DType dtype, size_t rows);
 // The same for max_error of the LSE.
 double lse_error_bar(double plain_error);
 

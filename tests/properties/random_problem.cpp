@@ -81,15 +81,30 @@ void RandomProblem::draw_sizes() {
   seqlen_k_ = chance(0.4) ? seqlen_q_ : kLengths[pick(0, std::size(kLengths) - 1)];
   args_.layout = static_cast<int32_t>(pick(0, 2));
   args_.is_causal = chance(0.35);
+  // The ends of what is allowed, kept small in everything else.
+  if (chance(0.06)) {
+    batch_ = heads_kv_ = heads_q_ = 1;
+    head_dim_ = chance(0.5) ? 2048 : 1024;
+    head_dim_v_ = chance(0.5) ? head_dim_ : 2047;
+  } else if (chance(0.06)) {
+    batch_ = heads_kv_ = 1;
+    heads_q_ = 2;
+    seqlen_q_ = pick(200, 400);
+    seqlen_k_ = pick(200, 700);
+  } else if (chance(0.04)) {
+    int64_t* const sizes[] = {&batch_, &seqlen_q_, &seqlen_k_};
+    *sizes[pick(0, 2)] = 0;
+  }
   // Every query of a causal problem has a place among the keys.
-  if (args_.is_causal && seqlen_k_ < seqlen_q_) std::swap(seqlen_q_, seqlen_k_);
+  if (args_.is_causal && 0 < seqlen_k_ && seqlen_k_ < seqlen_q_) std::swap(seqlen_q_, seqlen_k_);
   total_q_ = batch_ * seqlen_q_;
   total_k_ = batch_ * seqlen_k_;
   if (args_.layout != FFPA_JIT_VARLEN) return;
   cu_seqlens_q_ = cu_seqlens_k_ = {0};
   for (int64_t b = 0; b < batch_; ++b) {
     const int64_t length_q = pick(0, seqlen_q_);
-    const int64_t length_k = args_.is_causal ? pick(length_q, seqlen_k_) : pick(0, seqlen_k_);
+    const int64_t length_k =
+        args_.is_causal && length_q <= seqlen_k_ ? pick(length_q, seqlen_k_) : pick(0, seqlen_k_);
     cu_seqlens_q_.push_back(cu_seqlens_q_.back() + static_cast<int32_t>(length_q));
     cu_seqlens_k_.push_back(cu_seqlens_k_.back() + static_cast<int32_t>(length_k));
   }
@@ -157,7 +172,7 @@ ffpa_jit_tensor RandomProblem::make_tensor(const std::vector<int64_t>& sizes, in
   ffpa_jit_tensor t{};
   t.dtype = dtype;
   t.rank = static_cast<int32_t>(sizes.size());
-  const bool gaps = chance(0.5);
+  const bool gaps = chance(0.5);  // a slice of something larger
   int64_t stride = 1;
   for (int dim = t.rank - 1; dim >= 0; --dim) {
     t.sizes[dim] = sizes[dim];

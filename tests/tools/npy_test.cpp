@@ -117,7 +117,8 @@ TEST_F(Npy, HostileFilesEndInAnError) {
   }
   std::mt19937 random(7);
   for (int round = 0; round < 20000; ++round) {
-    std::string bytes = good;
+    const bool whole_file = round % 20 == 0;
+    std::string bytes = whole_file ? good : good.substr(12, good.size() - 24);
     for (int edits = 1 + static_cast<int>(random() % 4); edits > 0 && !bytes.empty(); --edits) {
       const size_t at = random() % bytes.size();
       switch (random() % 3) {
@@ -133,7 +134,7 @@ TEST_F(Npy, HostileFilesEndInAnError) {
       }
     }
     try {
-      read(bytes);
+      whole_file ? void(read(bytes)) : void(parse_npy_header(bytes, "header"));
     } catch (const Error&) {
     }
   }

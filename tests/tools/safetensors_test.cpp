@@ -157,7 +157,8 @@ TEST_F(Safetensors, HostileFilesEndInAnError) {
   }
   std::mt19937 random(20261129);
   for (int round = 0; round < 20000; ++round) {
-    std::string bytes = good;
+    const bool whole_file = round % 20 == 0;
+    std::string bytes = whole_file ? good : good.substr(8, good.size() - 24);
     for (int edits = 1 + static_cast<int>(random() % 4); edits > 0; --edits) {
       const size_t at = random() % bytes.size();
       switch (random() % 3) {
@@ -173,7 +174,14 @@ TEST_F(Safetensors, HostileFilesEndInAnError) {
       }
       if (bytes.empty()) break;
     }
-    attempt(bytes);
+    if (whole_file) {
+      attempt(bytes);
+      continue;
+    }
+    try {
+      parse_safetensors_header(bytes, 16, "header");
+    } catch (const Error&) {
+    }
   }
 }
 

@@ -64,7 +64,7 @@ int bench(const Session& session, const BenchOptions& options) {
   const DeviceRef device = parse_device(options.device);
   ffpa::Runtime runtime = open_runtime(session, {options.threads, FFPA_JIT_POLICY_DEFAULT});
   const std::shared_ptr<Device> copying = copying_device(runtime, device);
-  std::vector<ProblemSpec> specs;
+  Executor executor(runtime);
   Table table({{"task"},
                {"problem"},
                {"family"},
@@ -91,7 +91,7 @@ int bench(const Session& session, const BenchOptions& options) {
           task.shape(spec);
           const auto problem = generate_problem(spec, device, 1);
           OnDevice on_device(*problem, copying);
-          const Execution first = execute(runtime, on_device, 1);
+          const Execution first = executor.execute(on_device, 1);
           const Timing timing = time_calls(runtime, on_device, options.min_ms);
           const double tflops = forward_flops(problem->args) / timing.median_ms * 1e-9;
           if (session.json) {

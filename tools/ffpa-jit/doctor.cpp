@@ -46,7 +46,7 @@ Finding attention_on_cpu(ffpa::Runtime& runtime) {
     spec.causal = true;
     const auto problem = generate_problem(spec, {TargetKind::kCpu, 0}, 1);
     OnDevice on_device(*problem, nullptr);
-    const Execution done = execute(runtime, on_device, 1);
+    const Execution done = Executor(runtime).execute(on_device, 1);
     const Check checked = check(*problem, CheckRows::kAll, 1);
     out.detail = fmt::format("family {}, cache {}, error {:.1e} (tolerance {:.1e})", done.family,
                              done.cache_hit ? "hit" : "miss", checked.rel_error, checked.tolerance);

@@ -1,6 +1,7 @@
 // One problem through the public library: prepared, run, timed.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "ffpa-jit/on_device.h"
@@ -19,9 +20,21 @@ struct Execution {
   Json json() const;  // device ... timings_ms
 };
 
-// Poisons the outputs before each of `repeats` runs (at least 1); O and LSE are in the HostProblem
-// afterwards.
-Execution execute(ffpa::Runtime& runtime, OnDevice& problem, int repeats);
+// Runs problems on one Runtime.
+class Executor {
+ public:
+  explicit Executor(ffpa::Runtime& runtime) : runtime_(runtime) {}
+
+  // Poisons the outputs before each of `repeats` runs (at least 1); O and LSE are in the
+  // HostProblem afterwards.
+  Execution execute(OnDevice& problem, int repeats);
+
+ private:
+  Execution prepare(const OnDevice& problem);
+
+  ffpa::Runtime& runtime_;
+  std::set<std::string> prepared_;  // plans made so far
+};
 
 // The device that OnDevice copies to: null for the CPU. Throws Error NO_DEVICE.
 std::shared_ptr<Device> copying_device(const ffpa::Runtime& runtime, const DeviceRef& device);

@@ -57,11 +57,22 @@ std::string all_names() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Whole words only: "h200" is no part of "nvidia gh200 480gb".
+bool names_part_of(const std::string& device, const std::string& name) {
+  const auto ends_word = [&](size_t at) {
+    return at >= device.size() || !std::isalnum(static_cast<unsigned char>(device[at]));
+  };
+  for (size_t at = device.find(name); at != std::string::npos; at = device.find(name, at + 1)) {
+    if ((at == 0 || ends_word(at - 1)) && ends_word(at + name.size())) return true;
+  }
+  return false;
+}
+
 const KnownDevice& by_name(const std::string& name) {
   const KnownDevice* found = nullptr;
   for (const KnownDevice& device : kDevices) {
     if (device.name == name) return device;
-    if (lower(device.name).find(lower(name)) == std::string::npos) continue;
+    if (!names_part_of(lower(device.name), lower(name))) continue;
     if (found)
       throw_error(FFPA_JIT_INVALID_ARGUMENT, "--for: '{}' may mean {} or {}", name, found->name,
                   device.name);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <string_view>
 
 #include "ffpa-jit/session.h"
 
@@ -23,6 +24,11 @@ constexpr const char* kExitCodes =
     "input; 3 no such device, driver or compiler here, or nothing serves the problem; 4 any other "
     "error.\n"
     "Data goes to stdout, messages to stderr.";
+
+bool has_command(const CLI::App& app, std::string_view name) {
+  const auto named = [name](const CLI::App* command) { return command->get_name() == name; };
+  return !app.get_subcommands(named).empty();
+}
 
 }  // namespace
 
@@ -51,6 +57,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);  // --help, --version
   } catch (const CLI::ParseError& error) {
+    if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1])) {
+      fmt::print(stderr, "ffpa-jit: there is no command '{}'; ffpa-jit --help lists the commands\n",
+                 argv[1]);
+      return kBadInput;
+    }
     fmt::print(stderr,
                "ffpa-jit: {}\nffpa-jit --help, or ffpa-jit COMMAND --help, lists what is allowed\n",
                error.what());

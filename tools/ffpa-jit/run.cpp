@@ -123,9 +123,10 @@ int run(const Session& session, const RunOptions& options) {
   io::NamedTensors outputs;
   std::vector<std::string> reasons;
   bool all_ok = true;
+  Executor executor(runtime);
   for (const auto& problem : problems) {
     OnDevice on_device(*problem, copying);
-    const Execution done = execute(runtime, on_device, options.repeats);
+    const Execution done = executor.execute(on_device, options.repeats);
     const Check checked =
         check(*problem, options.check_all ? CheckRows::kAll : CheckRows::kSome, seed);
     all_ok = all_ok && checked.ok;

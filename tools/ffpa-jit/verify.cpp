@@ -60,6 +60,7 @@ int verify(const Session& session, const VerifyOptions& options) {
                {"tolerance", true},
                {"lse error", true},
                {"ok"}});
+  Executor executor(runtime);
   int problems = 0, wrong = 0, refused = 0;
   for (const std::string& dtype : options.dtypes) {
     for (const int64_t head_dim : options.head_dims) {
@@ -78,7 +79,7 @@ int verify(const Session& session, const VerifyOptions& options) {
         Json out{{"feature", feature.name}, {"name", problem->name}, {"seed", *problem->seed}};
         try {
           OnDevice on_device(*problem, copying);
-          const Execution done = execute(runtime, on_device, 1);
+          const Execution done = executor.execute(on_device, 1);
           const Check checked = check(*problem, CheckRows::kAll, seed);
           wrong += !checked.ok;
           out.update(done.json());

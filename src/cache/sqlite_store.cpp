@@ -142,12 +142,20 @@ Database& SqliteStore::memory() {
   return *memory_;
 }
 
+bool SqliteStore::on_memory(const std::function<void(Database&)>& work) {
+  try {
+    work(memory());
+    return true;
+  } catch (const sqlite::Error& e) {  // out of memory: nothing is kept
+    warn_once("memory", e.what());
+    return false;
+  }
+}
+
 bool SqliteStore::on_layer(size_t layer, const std::function<void(Database&)>& work) {
   if (layer == kFileLayer) return on_file(work);
   if (layer == kMemoryLayer) {
-    if (!memory_) return false;
-    work(*memory_);
-    return true;
+    return memory_ && on_memory(work);
   }
   Bundle& bundle = bundles_[layer - kFileLayer - 1];
   try {
@@ -222,8 +230,10 @@ void SqliteStore::drop_damaged(size_t layer, int64_t id, const Hash128& key) {
 
 void SqliteStore::note_hit(size_t layer, int64_t id, int64_t last_used) {
   if (layer == kMemoryLayer) {
-    memory_->add_hits(id, 1, now());
-    memory_->count("hits", 1);
+    on_memory([&](Database& memory) {
+      memory.add_hits(id, 1, now());
+      memory.count("hits", 1);
+    });
     return;
   }
   ++pending_hits_.total;
@@ -277,7 +287,7 @@ bool SqliteStore::write(const std::function<void(Database&)>& work) {
     // Committed to a file that another process was just setting aside: once more, into the new one.
     if (!file_.replaced()) return true;
   }
-  work(memory());
+  on_memory(work);
   return false;
 }
 

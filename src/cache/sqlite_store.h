@@ -87,6 +87,7 @@ class SqliteStore final : public Store, private ForkAware {
   bool on_file(const std::function<void(Database&)>& work);
   bool recover(const sqlite::Error& error);  // true: `work` deserves a second run
   Database& memory();
+  bool on_memory(const std::function<void(Database&)>& work);
   void put_in(Database& database, const PackedKernel& packed);
   // A look-up gives up on a layer after so many damaged rows of one key.
   static constexpr size_t kMaxDamagedRows = 16;

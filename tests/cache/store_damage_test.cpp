@@ -261,7 +261,7 @@ TEST_F(StoreByteTest, EverySingleByteFlip) {
 
 TEST_F(StoreByteTest, EveryTruncation) {
   const std::string good = small_store();
-  for (size_t size = 0; size < good.size() && !HasFailure(); size += size < 600 ? 1 : 7) {
+  for (size_t size = 0; size < good.size() && !HasFailure(); size += size < 600 ? 1 : 13) {
     use(good.substr(0, size));
     if (HasFailure()) ADD_FAILURE() << "truncated to " << size << " of " << good.size();
   }

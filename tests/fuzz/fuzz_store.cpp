@@ -18,11 +18,16 @@ namespace {
 using namespace ffpa_jit;
 namespace fs = std::filesystem;
 
-fs::path make_directory() {
-  std::string name = fs::exists("/dev/shm") ? "/dev/shm/ffpa_fuzz_XXXXXX" : "/tmp/ffpa_fuzz_XXXXXX";
-  if (!::mkdtemp(name.data())) std::abort();
-  return name;
-}
+struct Directory {
+  Directory() {
+    std::string name =
+        fs::exists("/dev/shm") ? "/dev/shm/ffpa_fuzz_XXXXXX" : "/tmp/ffpa_fuzz_XXXXXX";
+    if (!::mkdtemp(name.data())) std::abort();
+    path = name;
+  }
+  ~Directory() { fs::remove_all(path); }
+  fs::path path;
+};
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -56,8 +61,8 @@ void use(const StoreOptions& options) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const fs::path root = make_directory();
-  const fs::path directory = root / "cache";
+  static const Directory root;
+  const fs::path directory = root.path / "cache";
   const fs::path file = directory / "cache.sqlite";
   fs::remove_all(directory);
   fs::create_directory(directory);

@@ -69,6 +69,11 @@ RuntimeOptions runtime_options(const ffpa_jit_runtime_options& c) {
   options.log = make_logger(c, environment);
   for (const std::string& warning : environment.warnings()) options.log->warn("{}", warning);
   options.store.directory = c.cache_dir ? c.cache_dir : environment.cache_directory();
+  if (options.store.directory.empty()) {
+    options.log->warn(
+        "no cache directory: neither FFPA_JIT_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set; kernels are kept in "
+        "memory only");
+  }
   options.store.bundles = c.cache_path ? split_path(c.cache_path) : environment.cache_path;
   options.store.size_limit_bytes = environment.cache_limit_bytes;
   options.store.match = environment.compiler_match;

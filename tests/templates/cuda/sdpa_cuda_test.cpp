@@ -45,7 +45,7 @@ void expect_right(const CaseSpec& spec, uint64_t seed) {
   const auto reference = reference::attention_reference(problem.args());
   const auto plain = reference::plain_attention(problem.args());
   const double bar = reference::error_bar(reference::relative_error(plain.o, reference.o),
-                                          call.problem.dtype, reference.o.size());
+                                          call.problem.dtype, reference.lse.size());
   for (const bool reversed : {false, true}) {
     problem.poison_output();
     ASSERT_TRUE(

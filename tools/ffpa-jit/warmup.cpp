@@ -54,11 +54,12 @@ struct KernelJob {
 // One problem on one target.
 struct Assignment {
   size_t problem = 0;
+  int64_t seqlen_q = 0;
   std::string target, device, family, config, refused;
   std::vector<std::string> kernels;
 
   Json json() const {
-    Json out{{"target", target}, {"device", device}};
+    Json out{{"target", target}, {"device", device}, {"seqlen_q", seqlen_q}};
     if (!refused.empty()) {
       out["refused"] = refused;
       return out;
@@ -85,7 +86,8 @@ WarmupList problems_of(const WarmupOptions& options) {
   const ProblemSpec spec = options.problem.spec();
   if (options.file.empty()) {
     WarmupList list;
-    list.problems.push_back({spec, "", "", 1, false, 0});
+    const ProblemSpec resolved = spec.resolved();
+    list.problems.push_back({resolved, {resolved.seqlen_q}});
     return list;
   }
   ModelSizes sizes;
@@ -117,7 +119,9 @@ class Warmup {
     const auto start = std::chrono::steady_clock::now();
     for (const std::string& target : targets_of(options_)) {
       const DeviceInfo device = device_for_target(runtime_, target, options_.device_name);
-      for (size_t i = 0; i < list_.problems.size(); ++i) assign(i, device);
+      for (size_t i = 0; i < list_.problems.size(); ++i) {
+        for (const int64_t seqlen_q : list_.problems[i].seqlens_q) assign(i, seqlen_q, device);
+      }
     }
     if (!session_.dry_run) compile();
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -126,10 +130,11 @@ class Warmup {
   }
 
  private:
-  void assign(size_t index, const DeviceInfo& device) {
+  void assign(size_t index, int64_t seqlen_q, const DeviceInfo& device) {
     const WarmupProblem& problem = list_.problems[index];
     Assignment out;
     out.problem = index;
+    out.seqlen_q = seqlen_q;
     out.target = text_of(device.target);
     out.device = device.name;
     try {
@@ -138,7 +143,7 @@ class Warmup {
                     "attention sinks: no kernel family of this release has them");
       const DeviceRef ref{
           device.target.kind == TargetKind::kCuda ? TargetKind::kCuda : TargetKind::kCpu, 0};
-      const Inspection seen = inspect(runtime_, DescribedProblem(problem.spec, ref).call(), device);
+      const Inspection seen = inspect(runtime_, DescribedProblem(spec_of(out), ref).call(), device);
       out.family = seen.family;
       out.config = seen.config;
       for (size_t i = 0; i < seen.keys.size(); ++i) {
@@ -154,6 +159,12 @@ class Warmup {
       out.refused = error.what();
     }
     assignments_.push_back(std::move(out));
+  }
+
+  ProblemSpec spec_of(const Assignment& each) const {
+    ProblemSpec spec = list_.problems[each.problem].spec;
+    spec.seqlen_q = each.seqlen_q;
+    return spec;
   }
 
   void compile() {
@@ -265,18 +276,16 @@ class Warmup {
     for (const Assignment& each : assignments_) {
       const WarmupProblem& problem = list_.problems[each.problem];
       table.add({std::to_string(problem.layers),
-                 problem.layer_type.empty()
-                     ? "-"
-                     : fmt::format("{} {}", problem.layer_type, problem.phase),
-                 short_text(problem.spec) + (problem.sinks ? " sinks" : ""), each.target,
+                 problem.layer_type.empty() ? "-" : problem.layer_type,
+                 short_text(spec_of(each)) + (problem.sinks ? " sinks" : ""), each.target,
                  each.refused.empty() ? each.family : "-", each.refused.empty() ? each.config : "-",
                  state_of(each)});
     }
     table.print();
     for (const Assignment& each : assignments_) {
       if (!each.refused.empty()) {
-        fmt::print(stderr, "refused: {} on {}: {}\n", short_text(list_.problems[each.problem].spec),
-                   each.target, each.refused);
+        fmt::print(stderr, "refused: {} on {}: {}\n", short_text(spec_of(each)), each.target,
+                   each.refused);
       }
     }
     for (const auto& [key, job] : kernels_) {

@@ -49,6 +49,22 @@ class ProblemFields {
     }
     return value;
   }
+  // A number, or a list of them.
+  std::vector<int64_t> sizes(const char* field, int64_t otherwise) {
+    const nlohmann::json* value = find(field);
+    if (!value) return {otherwise};
+    const nlohmann::json list = value->is_array() ? *value : nlohmann::json::array({*value});
+    if (list.empty()) fail(field, "is an empty list");
+    std::vector<int64_t> out;
+    for (const nlohmann::json& each : list) {
+      if (!each.is_number_integer() || each < 1 || each > INT32_MAX) {
+        fail(field, fmt::format("is {}; whole numbers from 1 to {} are allowed", value->dump(),
+                                INT32_MAX));
+      }
+      out.push_back(each.get<int64_t>());
+    }
+    return out;
+  }
   const nlohmann::json* find(const char* field) {
     known_.push_back(field);
     const auto it = object_.find(field);
@@ -81,8 +97,8 @@ WarmupProblem problem_of(const nlohmann::json& object, const std::string& path,
   spec.kv_heads = fields.size("kv_heads", spec.heads);
   spec.head_dim_v = fields.size("head_dim_v", spec.head_dim);
   spec.batch = fields.size("batch", 1);
-  spec.seqlen_q = fields.size("seqlen_q", 2048);
-  spec.seqlen_k = fields.size("seqlen_k", spec.seqlen_q);
+  out.seqlens_q = fields.sizes("seqlen_q", 2048);
+  spec.seqlen_k = fields.size("seqlen_k", out.seqlens_q.front());
   spec.causal = fields.get<bool>("causal", false, "true or false");
   spec.softcap = fields.get<double>("softcap", 0, "a number");
   spec.dropout = fields.get<double>("dropout", 0, "a number");
@@ -118,13 +134,13 @@ WarmupProblem problem_of(const nlohmann::json& object, const std::string& path,
   out.sinks = fields.get<bool>("sinks", false, "true or false");
   out.chunk = fields.get<int64_t>("chunk", 0, "a whole number");
   out.layer_type = fields.get<std::string>("layer_type", "", "a text");
-  out.phase = fields.get<std::string>("phase", "", "a text");
+  fields.find("targets");  // what warmup prints about a problem is no part of it
+  fields.find("refused");
   fields.refuse_the_rest();
   return out;
 }
 
-void add_model_problem(const ModelProblem& model, const ModelSizes& sizes, bool decode,
-                       WarmupList& list) {
+WarmupProblem problem_of(const ModelProblem& model, const ModelSizes& sizes) {
   WarmupProblem out;
   out.spec.dtype = model.dtype;
   out.spec.batch = sizes.batch;
@@ -132,27 +148,25 @@ void add_model_problem(const ModelProblem& model, const ModelSizes& sizes, bool 
   out.spec.kv_heads = model.kv_heads;
   out.spec.head_dim = model.head_dim;
   out.spec.head_dim_v = model.head_dim_v;
-  out.spec.seqlen_q = decode ? 1 : sizes.seqlen;
   out.spec.seqlen_k = sizes.seqlen;
   out.spec.causal = model.causal;
   out.spec.window_left = model.window_left;
-  out.spec.window_right = model.causal && model.window_left < 0 ? -1 : model.window_right;
+  out.spec.window_right = model.window_right;
   out.spec.softcap = model.softcap;
+  if (sizes.prefill) out.seqlens_q.push_back(sizes.seqlen);
+  if (sizes.decode) out.seqlens_q.push_back(1);
   out.layers = model.layers;
   out.sinks = model.sinks;
   out.chunk = model.chunk;
   out.layer_type = model.layer_type;
-  out.phase = decode ? "decode" : "prefill";
-  list.problems.push_back(std::move(out));
+  return out;
 }
 
 WarmupList list_of(const ModelAttention& model, const ModelSizes& sizes) {
   WarmupList list;
   list.model_type = model.model_type;
-  for (const bool decode : {false, true}) {
-    if (decode ? !sizes.decode : !sizes.prefill) continue;
-    for (const ModelProblem& problem : model.problems)
-      add_model_problem(problem, sizes, decode, list);
+  for (const ModelProblem& problem : model.problems) {
+    list.problems.push_back(problem_of(problem, sizes));
   }
   for (const LayersWithoutAttention& other : model.skipped) {
     list.skipped.push_back({{"layer_type", other.layer_type}, {"layers", other.layers}});
@@ -176,7 +190,7 @@ Json WarmupProblem::json() const {
            {"dtype", name_of(s.dtype)},
            {"layers", layers},
            {"batch", s.batch},
-           {"seqlen_q", s.seqlen_q},
+           {"seqlen_q", seqlens_q.size() == 1 ? Json(seqlens_q[0]) : Json(seqlens_q)},
            {"seqlen_k", s.seqlen_k},
            {"layout", layout_name(s.layout)}};
   if (chunk) out["chunk"] = chunk;
@@ -188,7 +202,6 @@ Json WarmupProblem::json() const {
   if (s.lse) out["lse"] = true;
   if (!s.family.empty()) out["family"] = s.family;
   if (!layer_type.empty()) out["layer_type"] = layer_type;
-  if (!phase.empty()) out["phase"] = phase;
   return out;
 }
 

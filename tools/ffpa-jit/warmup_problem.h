@@ -13,9 +13,9 @@
 namespace ffpa_jit::cli {
 
 struct WarmupProblem {
-  ProblemSpec spec;
-  std::string layer_type;  // of a model's config; else empty
-  std::string phase;       // "prefill", "decode" of a model's config; else empty
+  ProblemSpec spec;                // its seqlen_q is not read
+  std::vector<int64_t> seqlens_q;  // query lengths to prepare: of a model, prefill and decode
+  std::string layer_type = {};     // of a model's config; else empty
   int layers = 1;
   bool sinks = false;
   int64_t chunk = 0;

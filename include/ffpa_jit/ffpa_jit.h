@@ -78,7 +78,9 @@ typedef struct ffpa_jit_tensor {
 
 typedef enum ffpa_jit_device_kind {
   FFPA_JIT_CPU = 0,
-  FFPA_JIT_CUDA = 1
+  FFPA_JIT_CUDA = 1,
+  FFPA_JIT_EMULATED_CUDA = 2 /* CUDA kernels on this machine's processors; device_index is the compute
+                                capability, 80 for sm_80. Every pointer is host memory. */
 } ffpa_jit_device_kind;
 
 typedef enum ffpa_jit_layout {

@@ -32,13 +32,14 @@ int stop_when_cancelled(void* cancelled) {
 }
 
 Output call_plugin(const ffpa_jit_clang_api& api, const std::string& text,
-                   const std::vector<std::string>& options, const std::atomic<bool>& cancelled) {
+                   const std::vector<std::string>& options, const std::vector<const char*>& link,
+                   const std::atomic<bool>& cancelled) {
   std::vector<const char*> arguments;
   for (const std::string& option : options) arguments.push_back(option.c_str());
   const ffpa_jit_clang_request request{
       text.c_str(),          kFileName,
       arguments.data(),      arguments.size(),
-      link_options().data(), link_options().size(),
+      link.data(),           link.size(),
       kImports.data(),       kImports.size(),
       stop_when_cancelled,   const_cast<std::atomic<bool>*>(&cancelled)};
   const std::unique_ptr<ffpa_jit_clang_result, void (*)(ffpa_jit_clang_result*)> result(
@@ -77,9 +78,11 @@ bool ClangCompiler::supports(const Target& target) const { return !clang_options
 
 std::vector<std::string> ClangCompiler::targets() const {
   std::vector<std::string> out;
-  for (std::string_view arch : architectures(TargetKind::kCpu)) {
-    const Target target{TargetKind::kCpu, std::string(arch)};
-    if (supports(target)) out.push_back(text_of(target));
+  for (TargetKind kind : {TargetKind::kCpu, TargetKind::kEmulator}) {
+    for (std::string_view arch : architectures(kind)) {
+      const Target target{kind, std::string(arch)};
+      if (supports(target)) out.push_back(text_of(target));
+    }
   }
   return out;
 }
@@ -89,8 +92,9 @@ KernelBinary ClangCompiler::compile(const KernelSource& source, const CompileLim
   auto output = std::make_shared<Output>();
   const CompileEnd end = run_compile(
       limits, [output, plugin = plugin_, text = source.text,
-               options = clang_options(source.target)](const std::atomic<bool>& cancelled) {
-        *output = call_plugin(plugin->api(), text, options, cancelled);
+               options = clang_options(source.target),
+               link = link_options(source.target)](const std::atomic<bool>& cancelled) {
+        *output = call_plugin(plugin->api(), text, options, link, cancelled);
       });
   if (end != CompileEnd::kFinished) throw_unfinished(end, identity_, source, limits);
   switch (output->status) {

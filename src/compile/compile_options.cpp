@@ -60,6 +60,36 @@ constexpr std::array<Level, 5> kLevels = {
       {"-target-cpu", "x86-64-v4", kWide, "-target-feature", "+avx512bf16", "-target-feature",
        "+amx-tile", "-target-feature", "+amx-bf16"}}}};
 
+// Kernels for the emulator are C++ for this machine, instrumented: every load and store calls back
+// (templates/cuda/lib/emu/prelude.cuh), __shared__ variables are thread-local ones whose address is
+// asked for, line tables let reports name places. -O1 is the quickest in sum for kernels that run
+// once (docs/emulator.md). A kernel's frame must fit its emulated thread's stack.
+constexpr std::array kEmulator = {"-triple",
+                                  "x86_64-unknown-linux-gnu",
+                                  "-emit-obj",
+                                  "-x",
+                                  "c++",
+                                  "-std=c++20",
+                                  "-O1",
+                                  "-fsanitize=thread",
+                                  "-femulated-tls",
+                                  "-debug-info-kind=line-tables-only",
+                                  "-dwarf-version=5",
+                                  "-ffp-contract=off",
+                                  "-relaxed-aliasing",
+                                  "-ffreestanding",
+                                  "-fno-rtti",
+                                  "-fno-threadsafe-statics",
+                                  "-fwarn-stack-size=98304",
+                                  "-Werror=frame-larger-than",
+                                  "-Wno-unknown-pragmas",
+                                  "-mrelocation-model",
+                                  "pic",
+                                  "-pic-level",
+                                  "2",
+                                  "-nostdsysteminc",
+                                  "-nobuiltininc"};
+
 // Small (pages of 4 KB, nothing but what the loader reads) and the same bytes every time (no build
 // id). No library is named as needed: the imports are in the C library, which every process has.
 constexpr std::array kLink = {"-shared",
@@ -81,6 +111,12 @@ constexpr std::array kLink = {"-shared",
 std::span<const NvrtcOption> nvrtc_options() { return kNvrtc; }
 
 std::vector<std::string> clang_options(const Target& target) {
+  if (target.kind == TargetKind::kEmulator && target.compute_capability() > 0) {
+    std::vector<std::string> out(kEmulator.begin(), kEmulator.end());
+    // One instruction for a fused multiply-add, where this processor has it.
+    out.insert(out.end(), {"-target-cpu", host_cpu_target_at_most({TargetKind::kCpu, "x86-64-v3"}).arch});
+    return out;
+  }
   if (target.kind != TargetKind::kCpu) return {};
   for (const Level& level : kLevels) {
     if (level.arch != target.arch) continue;
@@ -93,16 +129,20 @@ std::vector<std::string> clang_options(const Target& target) {
   return {};
 }
 
-std::span<const char* const> link_options() { return kLink; }
+std::vector<const char*> link_options(const Target& target) {
+  std::vector<const char*> out(kLink.begin(), kLink.end());
+  // The emulator reads symbols and line tables.
+  if (target.kind == TargetKind::kEmulator) std::erase(out, std::string_view("-s"));
+  return out;
+}
 
 std::vector<std::string> compile_options(const Target& target) {
   std::vector<std::string> out;
   if (target.kind == TargetKind::kCuda) {
     out.push_back("-arch=" + target.arch);
     for (const NvrtcOption& option : kNvrtc) out.emplace_back(option.text);
-  } else if (target.kind == TargetKind::kCpu) {
-    out = clang_options(target);
-    out.insert(out.end(), kLink.begin(), kLink.end());
+  } else if (out = clang_options(target); !out.empty()) {
+    for (const char* option : link_options(target)) out.emplace_back(option);
   }
   return out;
 }

@@ -17,9 +17,9 @@ struct NvrtcOption {
 };
 std::span<const NvrtcOption> nvrtc_options();  // without -arch=
 
-// Arguments of "clang -cc1". Empty: not a CPU target.
+// Arguments of "clang -cc1". Empty: neither a CPU nor an emulated CUDA target.
 std::vector<std::string> clang_options(const Target& target);
 // Arguments of ld.lld, without inputs and output.
-std::span<const char* const> link_options();
+std::vector<const char*> link_options(const Target& target);
 
 }  // namespace ffpa_jit

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "kernel/kernel_binary.h"
@@ -35,6 +36,14 @@ struct DeviceInfo {
   int64_t shared_bytes_per_block = 0; // with opt-in; CPU: L2 bytes of one core
   int64_t memory_bytes = 0;
   int warp_size = 0;                  // CPU: 0
+};
+
+// Global memory that a launch may touch, by the name a report calls it.
+struct MemoryRange {
+  std::string_view name;
+  const void* begin = nullptr;
+  size_t bytes = 0;
+  bool writable = false;
 };
 
 // A kernel ready to launch on the device that made it. Thread-safe to launch.
@@ -66,6 +75,14 @@ class Device {
   // `params` is copied before this returns. CPU: returns when the work is done.
   virtual void launch(const LoadedKernel& kernel, const LaunchGeometry& geometry,
                       std::span<const std::byte> params, Stream stream) = 0;
+  // The same on a device that checks what a kernel touches (the emulator): nothing but `ranges` is allowed.
+  virtual bool checks_memory() const { return false; }
+  virtual void launch_checked(const LoadedKernel& kernel, const LaunchGeometry& geometry,
+                              std::span<const std::byte> params, Stream stream,
+                              std::span<const MemoryRange> ranges) {
+    (void)ranges;
+    launch(kernel, geometry, params, stream);
+  }
   // True inside a stream capture, where nothing may be loaded.
   virtual bool is_capturing(Stream stream) = 0;
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cache/store.h"
+#include "device/emulator/options.h"
 #include "problem/target.h"
 
 namespace ffpa_jit {
@@ -74,6 +75,8 @@ class Environment {
   std::string nvrtc;                // library to load instead of searching; empty: search
   std::string clang_plugin;
   std::string family;  // forced for every call that names none; empty: routed
+  emulator::Schedule emulator_schedule;
+  bool emulator_races = true;
   bool allow_small_d = true;
   bool cuda_allow_small_d = true;
   bool triton_allow_small_d = true;

@@ -120,6 +120,20 @@ bool store_cpu_level(Environment& environment, std::string_view value) {
   return true;
 }
 
+bool store_emulator_schedule(Environment& environment, std::string_view value) {
+  using emulator::Order;
+  const std::string word = lower(value);
+  constexpr std::string_view kShuffle = "shuffle:";
+  if (word.starts_with(kShuffle)) {
+    const auto seed = whole_number(std::string_view(word).substr(kShuffle.size()), 0,
+                                   std::numeric_limits<int64_t>::max());
+    environment.emulator_schedule = {Order::kShuffle, static_cast<uint64_t>(seed.value_or(0))};
+    return seed.has_value();
+  }
+  environment.emulator_schedule = {word == "early" ? Order::kEarly : Order::kLate, 0};
+  return word == "late" || word == "early";
+}
+
 constexpr EnvironmentVariable kVariables[] = {
     {"FFPA_JIT_CACHE_DIR", "", "path", "", "a directory; it is created when absent",
      "Where compiled kernels are kept. Unset: $XDG_CACHE_HOME/ffpa_jit, else ~/.cache/ffpa_jit.",
@@ -169,6 +183,16 @@ constexpr EnvironmentVariable kVariables[] = {
      "the name of a kernel family (`ffpa-jit explain` lists them)",
      "The family for every call that names none itself.", "0.1.0",
      store_text<&Environment::family>},
+    {"FFPA_JIT_EMULATOR_SCHEDULE", "", "choice", "late",
+     "late, early, or shuffle: followed by a seed (a whole number)",
+     "How the emulator orders what hardware leaves open. late: asynchronous copies land when they are "
+     "waited for, warps run in order. early: copies land at once. shuffle: late, and the next "
+     "thread to run is drawn at random.",
+     "0.1.0", store_emulator_schedule},
+    {"FFPA_JIT_EMULATOR_RACES", "", "flag", "1", kFlagAllowed,
+     "0: the emulator does not look for races and reads of never-written shared memory, and runs "
+     "faster.",
+     "0.1.0", store_flag<&Environment::emulator_races>},
     {"FFPA_JIT_ALLOW_SMALL_D", "", "flag", "1", kFlagAllowed,
      "0: on GPUs, head dims up to 256 go to the fallback, whichever backend is asked for.", "0.1.0",
      store_flag<&Environment::allow_small_d>},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "device/device.h"
 #include "kernel/params.h"
@@ -12,12 +13,12 @@ namespace ffpa_jit {
 
 struct DeviceRef {
   TargetKind kind = TargetKind::kCpu;
-  int index = 0;
+  int index = 0;  // emulated CUDA: the compute capability, 80 for sm_80
 
   bool operator==(const DeviceRef&) const = default;
 };
 
-std::string text_of(const DeviceRef& device);  // "cpu", "cuda:0": what --device takes
+std::string text_of(const DeviceRef& device);  // "cpu", "cuda:0", "emu:sm_80": what --device takes
 
 struct AttentionCall {
   DeviceRef device;
@@ -29,6 +30,8 @@ struct AttentionCall {
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
   const void* host_args = nullptr;  // the caller's struct, for its own fallback callback
+  // Emulated devices: what the kernels may touch, but for the workspace. Otherwise empty.
+  std::vector<MemoryRange> ranges;
 };
 
 }  // namespace ffpa_jit

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "codegen/emulated_templates.h"
 #include "codegen/generator.h"
 #include "plan/kernel_family.h"
 
@@ -10,7 +11,15 @@ namespace ffpa_jit {
 
 Planner::Planner(const Environment& environment, Policy policy,
                  std::shared_ptr<const codegen::TemplateEngine> templates)
-    : environment_(environment), policy_(policy), templates_(std::move(templates)) {}
+    : environment_(environment),
+      policy_(policy),
+      templates_(std::move(templates)),
+      emulated_templates_(std::make_shared<codegen::EmulatedTemplates>(
+          std::shared_ptr<const codegen::TemplateLoader>(templates_, &templates_->loader()))) {}
+
+const codegen::TemplateEngine& Planner::templates_for(const Target& target) const {
+  return target.kind == TargetKind::kEmulator ? emulated_templates_ : *templates_;
+}
 
 Route Planner::route(const PlanRequest& request) const {
   RouteRequest asked;
@@ -42,7 +51,7 @@ PlannedAttention Planner::plan_with(const KernelFamily& family, const PlanReques
   planned.plan = family.plan(request.problem, config, request.device);
   for (const PlanStep& step : planned.plan.steps) {
     planned.sources.push_back(step.builtin ? KernelSource{}
-                                           : codegen::generate(*templates_, step.template_name,
+                                           : codegen::generate(templates_for(request.device.target), step.template_name,
                                                                step.context, step.entry,
                                                                request.device.target));
   }

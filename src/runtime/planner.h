@@ -40,11 +40,14 @@ class Planner {
   PlannedAttention plan(const PlanRequest& request) const;
   // The same for one family, whatever routing says.
   PlannedAttention plan_with(const KernelFamily& family, const PlanRequest& request) const;
+  // What sources for `target` are rendered by.
+  const codegen::TemplateEngine& templates_for(const Target& target) const;
 
  private:
   const Environment& environment_;
   Policy policy_;
   std::shared_ptr<const codegen::TemplateEngine> templates_;
+  codegen::TemplateEngine emulated_templates_;  // the same templates for emulated targets
 };
 
 }  // namespace ffpa_jit

@@ -30,6 +30,14 @@ bool writes_nothing(const Shape& shape) {
   return shape.batch == 0 || shape.heads_q == 0 || shape.total_q == 0 || shape.seqlen_q == 0;
 }
 
+emulator::Options emulator_options(const RuntimeOptions& options) {
+  emulator::Options out;
+  out.num_threads = options.num_threads;
+  out.schedule = options.environment.emulator_schedule;
+  out.detect_races = options.environment.emulator_races;
+  return out;
+}
+
 // Workspace for one launch: the caller's memory, or the device's stream-ordered pool.
 class Workspace {
  public:
@@ -65,7 +73,13 @@ class Workspace {
 }  // namespace
 
 std::string text_of(const DeviceRef& device) {
-  return device.kind == TargetKind::kCpu ? "cpu" : fmt::format("cuda:{}", device.index);
+  switch (device.kind) {
+    case TargetKind::kCpu: return "cpu";
+    case TargetKind::kCuda: return fmt::format("cuda:{}", device.index);
+    case TargetKind::kHip: return fmt::format("hip:{}", device.index);
+    case TargetKind::kEmulator: return fmt::format("emu:sm_{}", device.index);
+  }
+  return "?";
 }
 
 Runtime::Runtime(RuntimeOptions options)
@@ -75,7 +89,8 @@ Runtime::Runtime(RuntimeOptions options)
       templates_(std::make_shared<codegen::TemplateEngine>(codegen::default_templates(options_.template_dir))),
       planner_(options_.environment, options_.policy, templates_),
       kernels_(store_, compilers_, options_.store.match, options_.compile_time_limit, options_.log),
-      devices_(options_.num_threads, options_.environment.cpu_level) {}
+      devices_(options_.num_threads, options_.environment.cpu_level,
+               emulator_options(options_)) {}
 
 std::shared_ptr<const PreparedPlan> Runtime::prepare(const AttentionCall& call) {
   const DispatchKey key = dispatch_key(call);
@@ -164,8 +179,14 @@ void Runtime::launch(const PreparedPlan& prepared, const AttentionCall& call) {
   for (size_t i = 0; i < prepared.plan.steps.size(); ++i) {
     const LaunchGeometry geometry = prepared.plan.steps[i].geometry(call.shape);
     if (geometry.grid.x == 0 || geometry.grid.y == 0 || geometry.grid.z == 0) continue;
-    prepared.device->launch(*prepared.kernels[i], geometry,
-                            std::as_bytes(std::span(&params, 1)), call.stream);
+    const auto bytes_of_params = std::as_bytes(std::span(&params, 1));
+    if (!prepared.device->checks_memory()) {
+      prepared.device->launch(*prepared.kernels[i], geometry, bytes_of_params, call.stream);
+      continue;
+    }
+    std::vector<MemoryRange> ranges = call.ranges;
+    if (workspace.memory()) ranges.push_back({"workspace", workspace.memory(), bytes, true});
+    prepared.device->launch_checked(*prepared.kernels[i], geometry, bytes_of_params, call.stream, ranges);
   }
 }
 

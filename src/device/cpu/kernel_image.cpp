@@ -96,6 +96,8 @@ KernelImage::KernelImage(std::span<const std::byte> bytes, const std::string& en
   }
 }
 
+void* KernelImage::find(const std::string& name) const { return ::dlsym(handle_, name.c_str()); }
+
 KernelImage::~KernelImage() { ::dlclose(handle_); }
 
 }  // namespace ffpa_jit

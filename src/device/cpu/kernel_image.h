@@ -18,6 +18,8 @@ class KernelImage {
   KernelImage& operator=(const KernelImage&) = delete;
 
   void* entry() const { return entry_; }
+  // Another exported symbol; null when there is none.
+  void* find(const std::string& name) const;
 
  private:
   void* handle_ = nullptr;

@@ -95,7 +95,7 @@ class SdpaCuda final : public KernelFamily {
   std::string_view name() const override { return "sdpa"; }
 
   std::optional<std::string> refuses(const Problem& problem, const Target& target) const override {
-    if (target.kind != TargetKind::kCuda) {
+    if (target.compute_capability() == 0) {
       return fmt::format("serves CUDA targets, not {}", text_of(target));
     }
     if (target.compute_capability() < kMinCapability) {

@@ -24,7 +24,7 @@
 
 static const FfpaEmuTable* ffpa_emu;
 
-extern "C" __attribute__((visibility("default"))) unsigned long long ffpa_emu_bind(const FfpaEmuTable* table) {
+extern "C" FFPA_EMU_PLAIN __attribute__((visibility("default"))) unsigned long long ffpa_emu_bind(const FfpaEmuTable* table) {
   ffpa_emu = table;
   return sizeof(FfpaEmuTable);
 }

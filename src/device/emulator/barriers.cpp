@@ -14,7 +14,8 @@ unsigned expected(const Block& block, const NamedBarrier& barrier) {
   return barrier.count ? barrier.count : block.live_threads;
 }
 
-// Clocks past this make a full barrier start them again, so that a long kernel does not use them up.
+// Clocks past this make a full barrier start them again, so that a long kernel does not use them
+// up.
 constexpr uint16_t kHighClock = 0xc000;
 
 void restart_clocks(Block& block) {
@@ -56,10 +57,15 @@ NamedBarrier& arrive(Fiber& fiber, const void* place, Op op, unsigned id, unsign
   Block& block = *fiber.block;
   const FfpaEmuThread& thread = *fiber.thread;
   const unsigned threads = thread.block_dim.x * thread.block_dim.y * thread.block_dim.z;
-  if (id >= kNamedBarriers) fail(fiber, place, fmt::format("{} of barrier {}; a block has barriers 0 to 15", name_of(op), id));
-  if (count % kWarpSize != 0 || count > (threads + kWarpSize - 1) / kWarpSize * kWarpSize || (op == Op::kBarArrive && count == 0)) {
+  if (id >= kNamedBarriers)
     fail(fiber, place,
-         fmt::format("{} {} for {} threads; the count is a multiple of 32 up to the block's {} threads", name_of(op), id, count, threads));
+         fmt::format("{} of barrier {}; a block has barriers 0 to 15", name_of(op), id));
+  if (count % kWarpSize != 0 || count > (threads + kWarpSize - 1) / kWarpSize * kWarpSize ||
+      (op == Op::kBarArrive && count == 0)) {
+    fail(fiber, place,
+         fmt::format(
+             "{} {} for {} threads; the count is a multiple of 32 up to the block's {} threads",
+             name_of(op), id, count, threads));
   }
   NamedBarrier& barrier = block.barriers[id];
   if (barrier.arrived == 0) {
@@ -69,7 +75,9 @@ NamedBarrier& arrive(Fiber& fiber, const void* place, Op op, unsigned id, unsign
     barrier.clock.assign(fiber.cluster->clocks.stride(), 0);
   }
   if (barrier.count != count) {
-    fail(fiber, place, fmt::format("{} {} for {} threads, where others came for {}", name_of(op), id, count, barrier.count));
+    fail(fiber, place,
+         fmt::format("{} {} for {} threads, where others came for {}", name_of(op), id, count,
+                     barrier.count));
   }
   // Counted warps may meet from different places; lanes of one warp may not (.aligned).
   const uint64_t warp_bit = uint64_t{1} << thread.warp;
@@ -78,9 +86,12 @@ NamedBarrier& arrive(Fiber& fiber, const void* place, Op op, unsigned id, unsign
     barrier.places[thread.warp] = place;
   } else if (barrier.places[thread.warp] != place) {
     Failure failure;
-    failure.what = fmt::format("divergent {} {}: lanes of one warp are at different barriers of the program", name_of(op), id);
+    failure.what =
+        fmt::format("divergent {} {}: lanes of one warp are at different barriers of the program",
+                    name_of(op), id);
     failure.place = place;
-    failure.other_place = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(barrier.places[thread.warp]));
+    failure.other_place =
+        static_cast<uint32_t>(reinterpret_cast<uintptr_t>(barrier.places[thread.warp]));
     failure.other = "another lane";
     fail(fiber, std::move(failure));
   }
@@ -115,7 +126,8 @@ void bar_arrive(FfpaEmuThread* self, const void* place, unsigned id, unsigned co
   if (barrier.arrived >= expected(*fiber.block, barrier)) release(*fiber.block, barrier, nullptr);
 }
 
-unsigned bar_red(FfpaEmuThread* self, const void* place, FfpaEmuReduce reduce, unsigned id, unsigned count, unsigned predicate) {
+unsigned bar_red(FfpaEmuThread* self, const void* place, FfpaEmuReduce reduce, unsigned id,
+                 unsigned count, unsigned predicate) {
   Fiber& fiber = fiber_of(self);
   NamedBarrier& barrier = arrive(fiber, place, Op::kBarRed, id, count);
   const bool holds = predicate != 0;
@@ -143,7 +155,8 @@ unsigned bar_red(FfpaEmuThread* self, const void* place, FfpaEmuReduce reduce, u
 void thread_finished(Fiber& fiber) {
   Block& block = *fiber.block;
   for (NamedBarrier& barrier : block.barriers) {
-    if (barrier.arrived > 0 && barrier.count == 0 && barrier.arrived >= block.live_threads) release(block, barrier, nullptr);
+    if (barrier.arrived > 0 && barrier.count == 0 && barrier.arrived >= block.live_threads)
+      release(block, barrier, nullptr);
   }
   lane_finished(*fiber.warp);
 }

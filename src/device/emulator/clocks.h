@@ -1,5 +1,6 @@
-// Vector clocks: what each actor (a warp, or an engine that copies) knows of the others' progress. An access is ordered
-// after another when the accessor's clock has reached what the other actor's own clock was then.
+// Vector clocks: what each actor (a warp, or an engine that copies) knows of the others' progress.
+// An access is ordered after another when the accessor's clock has reached what the other actor's
+// own clock was then.
 #pragma once
 
 #include <cstdint>

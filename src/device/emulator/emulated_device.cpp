@@ -23,20 +23,23 @@ namespace {
 
 using namespace emulator;
 
-// What plans are made by: of a typical device of each capability. Shared memory per block is the opt-in limit (CUDA C++
-// Programming Guide, "Compute Capabilities").
+// What plans are made by: of a typical device of each capability. Shared memory per block is the
+// opt-in limit (CUDA C++ Programming Guide, "Compute Capabilities").
 struct Model {
   int capability, multiprocessors, shared_kib;
 };
-constexpr Model kModels[] = {{75, 40, 64},  {80, 108, 163}, {86, 82, 99},   {87, 16, 163},  {88, 16, 163},  {89, 128, 99},
-                             {90, 132, 227}, {100, 148, 227}, {103, 148, 227}, {110, 20, 227}, {120, 170, 99}, {121, 48, 99}};
+constexpr Model kModels[] = {{75, 40, 64},    {80, 108, 163}, {86, 82, 99},   {87, 16, 163},
+                             {88, 16, 163},   {89, 128, 99},  {90, 132, 227}, {100, 148, 227},
+                             {103, 148, 227}, {110, 20, 227}, {120, 170, 99}, {121, 48, 99}};
 
 DeviceInfo make_info(int capability) {
-  const auto* model = std::find_if(std::begin(kModels), std::end(kModels), [&](const Model& m) { return m.capability == capability; });
+  const auto* model = std::find_if(std::begin(kModels), std::end(kModels),
+                                   [&](const Model& m) { return m.capability == capability; });
   if (model == std::end(kModels)) {
     std::string known;
     for (const Model& m : kModels) known += fmt::format(" {}", m.capability);
-    throw_error(FFPA_JIT_UNSUPPORTED, "the emulator was asked for compute capability {}; allowed:{}", capability, known);
+    throw_error(FFPA_JIT_UNSUPPORTED,
+                "the emulator was asked for compute capability {}; allowed:{}", capability, known);
   }
   DeviceInfo info;
   info.name = fmt::format("emulated sm_{}", capability);
@@ -63,27 +66,34 @@ class EmulatedDevice final : public Device {
 
   std::unique_ptr<LoadedKernel> load(const KernelBinary& binary) override {
     if (binary.format != BinaryFormat::kElfSharedObject) {
-      throw_error(FFPA_JIT_DEVICE_ERROR, "emulator: a kernel image is an ELF shared object; this one ({}) is {}", binary.entry,
-                  name_of(binary.format));
+      throw_error(FFPA_JIT_DEVICE_ERROR,
+                  "emulator: a kernel image is an ELF shared object; this one ({}) is {}",
+                  binary.entry, name_of(binary.format));
     }
     return std::make_unique<EmulatedKernel>(binary);
   }
 
-  void launch(const LoadedKernel& kernel, const LaunchGeometry& geometry, std::span<const std::byte> params, Stream stream) override {
+  void launch(const LoadedKernel& kernel, const LaunchGeometry& geometry,
+              std::span<const std::byte> params, Stream stream) override {
     launch_checked(kernel, geometry, params, stream, {});
   }
 
-  void launch_checked(const LoadedKernel& kernel, const LaunchGeometry& geometry, std::span<const std::byte> params, Stream,
+  void launch_checked(const LoadedKernel& kernel, const LaunchGeometry& geometry,
+                      std::span<const std::byte> params, Stream,
                       std::span<const MemoryRange> ranges) override {
     const auto* emulated = dynamic_cast<const EmulatedKernel*>(&kernel);
-    if (!emulated) throw_error(FFPA_JIT_INTERNAL, "a kernel of another device was launched on {}", info_.text);
+    if (!emulated)
+      throw_error(FFPA_JIT_INTERNAL, "a kernel of another device was launched on {}", info_.text);
     check_geometry(*emulated, geometry);
     MemoryRanges allowed;
     for (const MemoryRange& range : ranges) allowed.add(range);
     if (ranges.empty()) add_allocations(allowed);
     // A copy at an alignment that any parameter type may ask for.
-    const std::unique_ptr<void, FreeMemory> copy = allocate_aligned(std::max<size_t>(params.size(), 1));
-    if (!copy) throw_error(FFPA_JIT_OUT_OF_MEMORY, "emulator: no memory for {} bytes of kernel parameters", params.size());
+    const std::unique_ptr<void, FreeMemory> copy =
+        allocate_aligned(std::max<size_t>(params.size(), 1));
+    if (!copy)
+      throw_error(FFPA_JIT_OUT_OF_MEMORY, "emulator: no memory for {} bytes of kernel parameters",
+                  params.size());
     std::memcpy(copy.get(), params.data(), params.size());
 
     Launch launch;
@@ -108,7 +118,8 @@ class EmulatedDevice final : public Device {
     constexpr size_t kGap = 256;
     void* memory = nullptr;
     if (bytes > PTRDIFF_MAX - kGap || ::posix_memalign(&memory, 256, bytes + kGap) != 0) {
-      throw_error(FFPA_JIT_OUT_OF_MEMORY, "{} bytes were asked of {}; ask for less or free some", bytes, info_.text);
+      throw_error(FFPA_JIT_OUT_OF_MEMORY, "{} bytes were asked of {}; ask for less or free some",
+                  bytes, info_.text);
     }
     const std::lock_guard lock(mutex_);
     allocations_[memory] = bytes;
@@ -138,30 +149,41 @@ class EmulatedDevice final : public Device {
   double time_ms(Stream, const std::function<void()>& work) override {
     const auto start = std::chrono::steady_clock::now();
     work();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+        .count();
   }
 
  private:
   // What a driver refuses.
   void check_geometry(const EmulatedKernel& kernel, const LaunchGeometry& geometry) const {
     const auto refuse = [&](std::string_view what) {
-      throw_error(FFPA_JIT_DEVICE_ERROR, "emulator: {} on {}: {}", kernel.entry(), info_.text, what);
+      throw_error(FFPA_JIT_DEVICE_ERROR, "emulator: {} on {}: {}", kernel.entry(), info_.text,
+                  what);
     };
     const uint64_t threads = uint64_t{geometry.block.x} * geometry.block.y * geometry.block.z;
-    if (threads == 0 || threads > kMaxThreads) refuse(fmt::format("blocks of {} threads; allowed: 1 to {}", threads, kMaxThreads));
+    if (threads == 0 || threads > kMaxThreads)
+      refuse(fmt::format("blocks of {} threads; allowed: 1 to {}", threads, kMaxThreads));
     const int64_t shared = int64_t{geometry.dynamic_shared_bytes} + kernel.static_shared_bytes();
     if (shared > info_.shared_bytes_per_block) {
-      refuse(fmt::format("{} bytes of dynamic and {} of static shared memory; a block has {} at most", geometry.dynamic_shared_bytes,
-                         kernel.static_shared_bytes(), info_.shared_bytes_per_block));
+      refuse(
+          fmt::format("{} bytes of dynamic and {} of static shared memory; a block has {} at most",
+                      geometry.dynamic_shared_bytes, kernel.static_shared_bytes(),
+                      info_.shared_bytes_per_block));
     }
     const Dim3 &grid = geometry.grid, &cluster = geometry.cluster;
-    if (grid.y > 65535 || grid.z > 65535) refuse(fmt::format("a grid of {} x {} x {}; y and z are at most 65535", grid.x, grid.y, grid.z));
+    if (grid.y > 65535 || grid.z > 65535)
+      refuse(
+          fmt::format("a grid of {} x {} x {}; y and z are at most 65535", grid.x, grid.y, grid.z));
     const uint64_t blocks = uint64_t{cluster.x} * cluster.y * cluster.z;
-    if (blocks == 0 || blocks > 16 || grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z) {
-      refuse(fmt::format("clusters of {} x {} x {} in a grid of {} x {} x {}; at most 16 blocks, and each grid dimension a multiple", cluster.x,
-                         cluster.y, cluster.z, grid.x, grid.y, grid.z));
+    if (blocks == 0 || blocks > 16 || grid.x % cluster.x || grid.y % cluster.y ||
+        grid.z % cluster.z) {
+      refuse(
+          fmt::format("clusters of {} x {} x {} in a grid of {} x {} x {}; at most 16 blocks, and "
+                      "each grid dimension a multiple",
+                      cluster.x, cluster.y, cluster.z, grid.x, grid.y, grid.z));
     }
-    if (blocks > 1 && info_.target.compute_capability() < 90) refuse("launches in clusters need sm_90 or later");
+    if (blocks > 1 && info_.target.compute_capability() < 90)
+      refuse("launches in clusters need sm_90 or later");
   }
 
   void add_allocations(MemoryRanges& ranges) {
@@ -174,7 +196,9 @@ class EmulatedDevice final : public Device {
 
   // The failure of the first cluster in grid order that failed, whichever worker met one first.
   void run(const EmulatedKernel& kernel, const Launch& launch) {
-    const uint64_t clusters = uint64_t{launch.grid.x / launch.cluster.x} * (launch.grid.y / launch.cluster.y) * (launch.grid.z / launch.cluster.z);
+    const uint64_t clusters = uint64_t{launch.grid.x / launch.cluster.x} *
+                              (launch.grid.y / launch.cluster.y) *
+                              (launch.grid.z / launch.cluster.z);
     std::mutex mutex;
     std::atomic<uint64_t> first_failed{UINT64_MAX};
     Failure failure;
@@ -191,7 +215,9 @@ class EmulatedDevice final : public Device {
       return_worker(std::move(worker));
     });
     if (first_failed == UINT64_MAX) return;
-    if (failure.out_of_memory) throw_error(FFPA_JIT_OUT_OF_MEMORY, "emulator: no memory left while running {}", kernel.entry());
+    if (failure.out_of_memory)
+      throw_error(FFPA_JIT_OUT_OF_MEMORY, "emulator: no memory left while running {}",
+                  kernel.entry());
     throw Error(FFPA_JIT_DEVICE_ERROR, failure_text(failure, kernel, options_.symbolizer));
   }
 

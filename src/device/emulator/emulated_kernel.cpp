@@ -16,7 +16,8 @@ namespace {
 
 constexpr char kRun[] = "ffpa_emu_run";
 constexpr char kBind[] = "ffpa_emu_bind";
-constexpr uint32_t kMaxStaticSharedBytes = 48 * 1024;  // CUDA C++ Programming Guide, "Compute Capabilities"
+constexpr uint32_t kMaxStaticSharedBytes =
+    48 * 1024;  // CUDA C++ Programming Guide, "Compute Capabilities"
 
 // Addresses that the image's segments cover, from 0. The image has passed check_elf_image().
 uint64_t size_in_memory(std::span<const std::byte> image) {
@@ -35,10 +36,12 @@ uint64_t size_in_memory(std::span<const std::byte> image) {
 
 EmulatedKernel::EmulatedKernel(const KernelBinary& binary)
     : bytes_(binary.bytes), entry_(binary.entry), image_(bytes_, kRun) {
-  const auto bind = reinterpret_cast<unsigned long long (*)(const FfpaEmuTable*)>(image_.find(kBind));
+  const auto bind =
+      reinterpret_cast<unsigned long long (*)(const FfpaEmuTable*)>(image_.find(kBind));
   if (!bind || bind(&instruction_table()) != sizeof(FfpaEmuTable)) {
     throw_error(FFPA_JIT_DEVICE_ERROR,
-                "emulator: the image of {} was made for another version of the emulator; remove it with `ffpa-jit cache clear`, so "
+                "emulator: the image of {} was made for another version of the emulator; remove it "
+                "with `ffpa-jit cache clear`, so "
                 "that it is compiled anew",
                 entry_);
   }
@@ -55,14 +58,17 @@ void EmulatedKernel::lay_out_shared_variables() {
     if (variable.control > end_ - begin_ - sizeof(FfpaEmuSharedVariable)) continue;
     auto* control = reinterpret_cast<FfpaEmuSharedVariable*>(begin_ + variable.control);
     if (control->size == 0 || control->size > top) {
-      throw_error(FFPA_JIT_DEVICE_ERROR, "emulator: shared variable {} of {} has {} bytes", variable.name, entry_, control->size);
+      throw_error(FFPA_JIT_DEVICE_ERROR, "emulator: shared variable {} of {} has {} bytes",
+                  variable.name, entry_, control->size);
     }
     const uint64_t end = top;
     top = (top - control->size) & ~(std::max<uint64_t>(control->align, 16) - 1);
     control->offset = top;
     variables_.push_back({variable.name, static_cast<uint32_t>(top), static_cast<uint32_t>(end)});
     if (kSharedBytes - top > kMaxStaticSharedBytes) {
-      throw_error(FFPA_JIT_DEVICE_ERROR, "emulator: the static shared variables of {} pass {} bytes, the most that a kernel may have; use dynamic shared memory",
+      throw_error(FFPA_JIT_DEVICE_ERROR,
+                  "emulator: the static shared variables of {} pass {} bytes, the most that a "
+                  "kernel may have; use dynamic shared memory",
                   entry_, kMaxStaticSharedBytes);
     }
   }
@@ -77,7 +83,8 @@ void EmulatedKernel::describe(Launch& launch) const {
 }
 
 const void* EmulatedKernel::place_of(uint32_t low_half) const {
-  return reinterpret_cast<const void*>(begin_ + static_cast<uint32_t>(low_half - static_cast<uint32_t>(begin_)));
+  return reinterpret_cast<const void*>(
+      begin_ + static_cast<uint32_t>(low_half - static_cast<uint32_t>(begin_)));
 }
 
 std::string EmulatedKernel::place_text(const void* place, const Symbolizer& symbolizer) const {
@@ -91,7 +98,8 @@ std::string EmulatedKernel::place_text(const void* place, const Symbolizer& symb
 
 std::string EmulatedKernel::shared_name(uint32_t offset) const {
   for (const Variable& variable : variables_) {
-    if (offset >= variable.begin && offset < variable.end) return fmt::format("{} + {}", variable.name, offset - variable.begin);
+    if (offset >= variable.begin && offset < variable.end)
+      return fmt::format("{} + {}", variable.name, offset - variable.begin);
   }
   return "";
 }

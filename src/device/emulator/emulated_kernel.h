@@ -1,5 +1,5 @@
-// EmulatedKernel: a kernel's image for the emulator, loaded into this process, bound to the emulator's functions, its static
-// shared memory laid out.
+// EmulatedKernel: a kernel's image for the emulator, loaded into this process, bound to the
+// emulator's functions, its static shared memory laid out.
 #pragma once
 
 #include <cstdint>

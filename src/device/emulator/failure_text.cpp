@@ -8,7 +8,8 @@ namespace ffpa_jit::emulator {
 namespace {
 
 // Replaces every "{0x...}", an address in the kernel, by its place.
-std::string with_places(const std::string& text, const EmulatedKernel& kernel, const Symbolizer& symbolizer) {
+std::string with_places(const std::string& text, const EmulatedKernel& kernel,
+                        const Symbolizer& symbolizer) {
   std::string out;
   size_t at = 0;
   while (at < text.size()) {
@@ -25,18 +26,23 @@ std::string with_places(const std::string& text, const EmulatedKernel& kernel, c
 
 }  // namespace
 
-std::string failure_text(const Failure& failure, const EmulatedKernel& kernel, const Symbolizer& symbolizer) {
+std::string failure_text(const Failure& failure, const EmulatedKernel& kernel,
+                         const Symbolizer& symbolizer) {
   std::string text = "emulator: " + with_places(failure.what, kernel, symbolizer);
   if (failure.shared_offset >= 0) {
     const std::string name = kernel.shared_name(static_cast<uint32_t>(failure.shared_offset));
     text += fmt::format(" [{}]", name.empty() ? "dynamic shared memory" : name);
   }
-  text += fmt::format("; kernel {}, block ({},{},{})", kernel.entry(), failure.block.x, failure.block.y, failure.block.z);
-  if (failure.warp >= 0) text += fmt::format(" warp {} lane {} (thread {})", failure.warp, failure.lane, failure.thread);
+  text += fmt::format("; kernel {}, block ({},{},{})", kernel.entry(), failure.block.x,
+                      failure.block.y, failure.block.z);
+  if (failure.warp >= 0)
+    text += fmt::format(" warp {} lane {} (thread {})", failure.warp, failure.lane, failure.thread);
   if (failure.place) text += fmt::format(" at {}", kernel.place_text(failure.place, symbolizer));
   if (!failure.other.empty()) {
     text += fmt::format("; {}", failure.other);
-    if (failure.other_place) text += fmt::format(" at {}", kernel.place_text(kernel.place_of(failure.other_place), symbolizer));
+    if (failure.other_place)
+      text += fmt::format(" at {}",
+                          kernel.place_text(kernel.place_of(failure.other_place), symbolizer));
   }
   return text;
 }

@@ -7,7 +7,9 @@
 
 namespace ffpa_jit::emulator {
 
-// "emulator: race: ... (...) in sdpa_forward by block (0,0,0) warp 1 lane 3 at templates/...:12; written by warp 0 lane 0 at ..."
-std::string failure_text(const Failure& failure, const EmulatedKernel& kernel, const Symbolizer& symbolizer);
+// "emulator: race: ... (...) in sdpa_forward by block (0,0,0) warp 1 lane 3 at templates/...:12;
+// written by warp 0 lane 0 at ..."
+std::string failure_text(const Failure& failure, const EmulatedKernel& kernel,
+                         const Symbolizer& symbolizer);
 
 }  // namespace ffpa_jit::emulator

@@ -1,6 +1,7 @@
-// The stacks of emulated threads: one slot each, as large as kFfpaEmuStackBytes and aligned to it (table.h says why).
-// Pages come when they are touched. No guard pages, of which a large block would need more than the system has:
-// the compiler refuses kernels whose frame is too large (compile/emulator_options.cpp).
+// The stacks of emulated threads: one slot each, as large as kFfpaEmuStackBytes and aligned to it
+// (table.h says why). Pages come when they are touched. No guard pages, of which a large block
+// would need more than the system has: the compiler refuses kernels whose frame is too large
+// (compile/emulator_options.cpp).
 #pragma once
 
 #include <cstddef>
@@ -16,12 +17,14 @@ class FiberStacks {
   FiberStacks(const FiberStacks&) = delete;
   FiberStacks& operator=(const FiberStacks&) = delete;
 
-  // At least `count` slots from now on; what they held is lost when there were fewer. Throws Error OUT_OF_MEMORY.
+  // At least `count` slots from now on; what they held is lost when there were fewer. Throws Error
+  // OUT_OF_MEMORY.
   void reserve(size_t count);
 
   // The public part of thread `index`, at the top of its slot; the stack begins below it.
   FfpaEmuThread* thread(size_t index) const {
-    return reinterpret_cast<FfpaEmuThread*>(slots_ + (index + 1) * kFfpaEmuStackBytes - sizeof(FfpaEmuThread));
+    return reinterpret_cast<FfpaEmuThread*>(slots_ + (index + 1) * kFfpaEmuStackBytes -
+                                            sizeof(FfpaEmuThread));
   }
   unsigned char* lowest(size_t index) const { return slots_ + index * kFfpaEmuStackBytes; }
 

@@ -14,7 +14,8 @@
 namespace ffpa_jit::emulator {
 namespace {
 
-// No exception may cross a kernel's frames: what an instruction could throw (no memory) ends the launch.
+// No exception may cross a kernel's frames: what an instruction could throw (no memory) ends the
+// launch.
 [[noreturn]] void fail_memory(FfpaEmuThread* self, const void* place) {
   Failure failure;
   failure.place = place;
@@ -24,7 +25,8 @@ namespace {
 
 template <auto kFunction>
 struct Guarded;
-template <typename Result, typename... Arguments, Result (*kFunction)(FfpaEmuThread*, const void*, Arguments...)>
+template <typename Result, typename... Arguments,
+          Result (*kFunction)(FfpaEmuThread*, const void*, Arguments...)>
 struct Guarded<kFunction> {
   static Result call(FfpaEmuThread* self, const void* place, Arguments... arguments) noexcept {
     try {

@@ -66,7 +66,8 @@ const ByteTables& byte_tables() {
 template <FfpaEmuElement kElement>
 auto element(unsigned word, unsigned i) {
   if constexpr (kElement == kFfpaEmuF16) return float_of_f16(static_cast<uint16_t>(word >> 16 * i));
-  if constexpr (kElement == kFfpaEmuBf16) return float_of_bf16(static_cast<uint16_t>(word >> 16 * i));
+  if constexpr (kElement == kFfpaEmuBf16)
+    return float_of_bf16(static_cast<uint16_t>(word >> 16 * i));
   if constexpr (kElement == kFfpaEmuTf32) return float_of_tf32(word);
   if constexpr (kElement == kFfpaEmuE4m3) return byte_tables().e4m3[word >> 8 * i & 0xff];
   if constexpr (kElement == kFfpaEmuE5m2) return byte_tables().e5m2[word >> 8 * i & 0xff];
@@ -74,12 +75,15 @@ auto element(unsigned word, unsigned i) {
   if constexpr (kElement == kFfpaEmuU8) return static_cast<int32_t>(word >> 8 * i & 0xff);
 }
 
-// In every format a register holds e = 32 / bits neighbours along k. With g = lane / 4 and t = lane % 4: register r of A is
-// row g + 8 (r & 1), k = e t + 4 e (r / 2) onwards; register r of B is column g, k = e t + 4 e r onwards; of C and D, values 0
-// and 1 are row g, columns 2 t and 2 t + 1, values 2 and 3 the same of row g + 8.
+// In every format a register holds e = 32 / bits neighbours along k. With g = lane / 4 and t = lane
+// % 4: register r of A is row g + 8 (r & 1), k = e t + 4 e (r / 2) onwards; register r of B is
+// column g, k = e t + 4 e r onwards; of C and D, values 0 and 1 are row g, columns 2 t and 2 t + 1,
+// values 2 and 3 the same of row g + 8.
 template <FfpaEmuElement kElement, typename Tile>
 void gather_a(const std::array<void*, kWarpSize>& lanes, unsigned depth, Tile& tile) {
-  constexpr unsigned kPer = kElement == kFfpaEmuTf32 ? 1 : (kElement == kFfpaEmuF16 || kElement == kFfpaEmuBf16) ? 2 : 4;
+  constexpr unsigned kPer = kElement == kFfpaEmuTf32                                ? 1
+                            : (kElement == kFfpaEmuF16 || kElement == kFfpaEmuBf16) ? 2
+                                                                                    : 4;
   const unsigned registers = 2 * depth / (4 * kPer);
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     const auto& own = *static_cast<const Operands*>(lanes[lane]);
@@ -92,7 +96,9 @@ void gather_a(const std::array<void*, kWarpSize>& lanes, unsigned depth, Tile& t
 
 template <FfpaEmuElement kElement, typename Tile>
 void gather_b(const std::array<void*, kWarpSize>& lanes, unsigned depth, Tile& tile) {
-  constexpr unsigned kPer = kElement == kFfpaEmuTf32 ? 1 : (kElement == kFfpaEmuF16 || kElement == kFfpaEmuBf16) ? 2 : 4;
+  constexpr unsigned kPer = kElement == kFfpaEmuTf32                                ? 1
+                            : (kElement == kFfpaEmuF16 || kElement == kFfpaEmuBf16) ? 2
+                                                                                    : 4;
   const unsigned registers = depth / (4 * kPer);
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     const auto& own = *static_cast<const Operands*>(lanes[lane]);
@@ -105,17 +111,24 @@ void gather_b(const std::array<void*, kWarpSize>& lanes, unsigned depth, Tile& t
 }
 
 template <typename Tile>
-void gather_operands(const std::array<void*, kWarpSize>& lanes, const FfpaEmuMma& shape, Tile& tile) {
+void gather_operands(const std::array<void*, kWarpSize>& lanes, const FfpaEmuMma& shape,
+                     Tile& tile) {
   using Element = std::remove_reference_t<decltype(tile.a[0][0])>;
   const auto each = [&](FfpaEmuElement kind, auto&& gather) {
     if constexpr (std::is_same_v<Element, float>) {
       switch (kind) {
-        case kFfpaEmuF16: return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuF16>());
-        case kFfpaEmuBf16: return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuBf16>());
-        case kFfpaEmuTf32: return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuTf32>());
-        case kFfpaEmuE4m3: return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuE4m3>());
-        case kFfpaEmuE5m2: return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuE5m2>());
-        default: return;
+        case kFfpaEmuF16:
+          return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuF16>());
+        case kFfpaEmuBf16:
+          return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuBf16>());
+        case kFfpaEmuTf32:
+          return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuTf32>());
+        case kFfpaEmuE4m3:
+          return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuE4m3>());
+        case kFfpaEmuE5m2:
+          return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuE5m2>());
+        default:
+          return;
       }
     } else {
       if (kind == kFfpaEmuS8) return gather(std::integral_constant<FfpaEmuElement, kFfpaEmuS8>());
@@ -149,7 +162,8 @@ void gather_c_f16(const std::array<void*, kWarpSize>& lanes, Tiles<float>& tile)
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     const auto* c = static_cast<const unsigned*>(static_cast<const Operands*>(lanes[lane])->c);
     for (unsigned i = 0; i < 4; ++i) {
-      tile.c[lane / 4 + 8 * (i / 2)][2 * (lane % 4) + i % 2] = float_of_f16(static_cast<uint16_t>(c[i / 2] >> 16 * (i % 2)));
+      tile.c[lane / 4 + 8 * (i / 2)][2 * (lane % 4) + i % 2] =
+          float_of_f16(static_cast<uint16_t>(c[i / 2] >> 16 * (i % 2)));
     }
   }
 }
@@ -163,8 +177,9 @@ void scatter_d_f16(const std::array<void*, kWarpSize>& lanes, const Tiles<float>
   }
 }
 
-// fp32 with products exact (all formats but tf32, whose products lose 0 to 1 of their 22 bits nowhere either) and sums to
-// nearest, k ascending. A tensor core sums in another order and cuts off instead of rounding.
+// fp32 with products exact (all formats but tf32, whose products lose 0 to 1 of their 22 bits
+// nowhere either) and sums to nearest, k ascending. A tensor core sums in another order and cuts
+// off instead of rounding.
 void multiply(Tiles<float>& tile, unsigned depth) {
   typedef float Row __attribute__((vector_size(4 * kColumns)));
   for (unsigned m = 0; m < kRows; ++m) {
@@ -182,7 +197,8 @@ void multiply(Tiles<int32_t>& tile, unsigned depth) {
   for (unsigned m = 0; m < kRows; ++m) {
     for (unsigned k = 0; k < depth; ++k) {
       for (unsigned n = 0; n < kColumns; ++n) {
-        tile.c[m][n] = static_cast<int32_t>(static_cast<uint32_t>(tile.c[m][n]) + static_cast<uint32_t>(tile.a[m][k] * tile.b[k][n]));
+        tile.c[m][n] = static_cast<int32_t>(static_cast<uint32_t>(tile.c[m][n]) +
+                                            static_cast<uint32_t>(tile.a[m][k] * tile.b[k][n]));
       }
     }
   }
@@ -216,11 +232,14 @@ void compute(const std::array<void*, kWarpSize>& lanes) {
 
 }  // namespace
 
-void mma(FfpaEmuThread* self, const void* place, const FfpaEmuMma* shape, void* d, const unsigned* a, const unsigned* b, const void* c) {
+void mma(FfpaEmuThread* self, const void* place, const FfpaEmuMma* shape, void* d,
+         const unsigned* a, const unsigned* b, const void* c) {
   Operands own{shape, d, a, b, c};
   Fiber& fiber = fiber_of(self);
-  if (shape->depth > kMaxDepth || shape->depth * bits_of(shape->a) % 128 != 0 || bits_of(shape->a) != bits_of(shape->b)) {
-    fail(fiber, place, fmt::format("mma.sync of depth {}, which the emulator does not know", shape->depth));
+  if (shape->depth > kMaxDepth || shape->depth * bits_of(shape->a) % 128 != 0 ||
+      bits_of(shape->a) != bits_of(shape->b)) {
+    fail(fiber, place,
+         fmt::format("mma.sync of depth {}, which the emulator does not know", shape->depth));
   }
   with_warp(fiber, place, Op::kMma, &own, compute);
 }

@@ -5,6 +5,7 @@
 
 namespace ffpa_jit::emulator {
 
-void mma(FfpaEmuThread* self, const void* place, const FfpaEmuMma* shape, void* d, const unsigned* a, const unsigned* b, const void* c);
+void mma(FfpaEmuThread* self, const void* place, const FfpaEmuMma* shape, void* d,
+         const unsigned* a, const unsigned* b, const void* c);
 
 }  // namespace ffpa_jit::emulator

@@ -12,46 +12,59 @@ bool inside_shared(const Launch& launch, uint64_t offset, uint64_t bytes) {
          (offset >= launch.static_shared_begin && offset + bytes <= kSharedBytes);
 }
 
-[[noreturn]] void fail_bounds(Fiber& fiber, const void* place, const char* what, uint64_t offset, uint64_t bytes) {
+[[noreturn]] void fail_bounds(Fiber& fiber, const void* place, const char* what, uint64_t offset,
+                              uint64_t bytes) {
   const Launch& launch = *fiber.cluster->launch;
   fail(fiber, place,
-       fmt::format("out of bounds: {} of {} bytes at shared memory offset {}; the block has {} bytes of dynamic shared memory and {} of "
+       fmt::format("out of bounds: {} of {} bytes at shared memory offset {}; the block has {} "
+                   "bytes of dynamic shared memory and {} of "
                    "static, at {}",
-                   what, bytes, offset, launch.dynamic_shared_bytes, kSharedBytes - launch.static_shared_begin,
-                   launch.static_shared_begin));
+                   what, bytes, offset, launch.dynamic_shared_bytes,
+                   kSharedBytes - launch.static_shared_begin, launch.static_shared_begin));
 }
 
-[[noreturn]] void fail_alignment(Fiber& fiber, const void* place, const char* what, uint64_t bytes, std::string_view where) {
-  fail(fiber, place, fmt::format("misaligned: {} of {} bytes at {}, which is not a multiple of {}", what, bytes, where, bytes));
+[[noreturn]] void fail_alignment(Fiber& fiber, const void* place, const char* what, uint64_t bytes,
+                                 std::string_view where) {
+  fail(fiber, place,
+       fmt::format("misaligned: {} of {} bytes at {}, which is not a multiple of {}", what, bytes,
+                   where, bytes));
 }
 
 template <bool kWrite>
-void access_shared(Fiber& fiber, const void* place, uint64_t offset, uint64_t bytes, unsigned alignment) {
+void access_shared(Fiber& fiber, const void* place, uint64_t offset, uint64_t bytes,
+                   unsigned alignment) {
   constexpr const char* kWhat = kWrite ? "write" : "read";
   const Launch& launch = *fiber.cluster->launch;
   if (!inside_shared(launch, offset, bytes)) fail_bounds(fiber, place, kWhat, offset, bytes);
-  if (offset % alignment != 0) fail_alignment(fiber, place, kWhat, bytes, fmt::format("shared memory offset {}", offset));
+  if (offset % alignment != 0)
+    fail_alignment(fiber, place, kWhat, bytes, fmt::format("shared memory offset {}", offset));
   if (!launch.detect_races) return;
   const Accessor who = accessor_of(fiber, place);
   ShadowMemory& shadow = *fiber.block->shadow;
-  const Finding finding = kWrite ? shadow.write(static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes), who)
-                                 : shadow.read(static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes), who);
-  if (finding.hazard != Hazard::kNone) fail_shared(fiber, place, kWhat, static_cast<uint32_t>(bytes), finding);
+  const Finding finding =
+      kWrite ? shadow.write(static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes), who)
+             : shadow.read(static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes), who);
+  if (finding.hazard != Hazard::kNone)
+    fail_shared(fiber, place, kWhat, static_cast<uint32_t>(bytes), finding);
 }
 
 template <bool kWrite>
-void access(Fiber& fiber, const void* place, const void* memory, uint64_t bytes, unsigned alignment) {
+void access(Fiber& fiber, const void* place, const void* memory, uint64_t bytes,
+            unsigned alignment) {
   constexpr const char* kWhat = kWrite ? "write" : "read";
   const auto address = reinterpret_cast<uintptr_t>(memory);
   const uint64_t offset = address - reinterpret_cast<uintptr_t>(fiber.block->shared);
   if (offset < kSharedBytes) return access_shared<kWrite>(fiber, place, offset, bytes, alignment);
   const Launch& launch = *fiber.cluster->launch;
   if (!launch.ranges->find(address, bytes, kWrite, fiber.block->range_hint[kWrite])) {
-    if (!kWrite && address >= launch.image_begin && address < launch.image_end) return;  // the kernel's constants
+    if (!kWrite && address >= launch.image_begin && address < launch.image_end)
+      return;  // the kernel's constants
     fail(fiber, place,
-         fmt::format("out of bounds: {} of {} bytes of global memory {}", kWhat, bytes, launch.ranges->describe(address, bytes, kWrite)));
+         fmt::format("out of bounds: {} of {} bytes of global memory {}", kWhat, bytes,
+                     launch.ranges->describe(address, bytes, kWrite)));
   }
-  if (address % alignment != 0) fail_alignment(fiber, place, kWhat, bytes, fmt::format("global address {:#x}", address));
+  if (address % alignment != 0)
+    fail_alignment(fiber, place, kWhat, bytes, fmt::format("global address {:#x}", address));
 }
 
 }  // namespace
@@ -62,16 +75,19 @@ Accessor accessor_of(const Fiber& fiber, const void* place) {
           static_cast<uint32_t>(reinterpret_cast<uintptr_t>(place))};
 }
 
-void fail_shared(Fiber& fiber, const void* place, const char* what, uint32_t bytes, const Finding& finding) {
+void fail_shared(Fiber& fiber, const void* place, const char* what, uint32_t bytes,
+                 const Finding& finding) {
   Failure failure;
   failure.place = place;
   failure.shared_offset = finding.offset;
-  const std::string where = fmt::format("{} of {} bytes of shared memory, at offset {}", what, bytes, finding.offset);
+  const std::string where =
+      fmt::format("{} of {} bytes of shared memory, at offset {}", what, bytes, finding.offset);
   const Cluster& cluster = *fiber.cluster;
   const unsigned actor = Tag::actor(finding.other);
   std::string other = fmt::format("actor {}", actor);
   if (actor < cluster.warps.size()) {
-    other = fmt::format("warp {} lane {}", actor - cluster.warps[actor].block->first_warp, Tag::lane(finding.other));
+    other = fmt::format("warp {} lane {}", actor - cluster.warps[actor].block->first_warp,
+                        Tag::lane(finding.other));
   }
   switch (finding.hazard) {
     case Hazard::kNone:
@@ -80,7 +96,9 @@ void fail_shared(Fiber& fiber, const void* place, const char* what, uint32_t byt
       failure.what = fmt::format("uninitialised: {}, which nobody has written", where);
       break;
     case Hazard::kCopyOutstanding:
-      failure.what = fmt::format("missing wait: {}, where a cp.async is on its way that its thread has not waited for", where);
+      failure.what = fmt::format(
+          "missing wait: {}, where a cp.async is on its way that its thread has not waited for",
+          where);
       failure.other_place = finding.other_place;
       failure.other = fmt::format("cp.async by {}", other);
       break;
@@ -88,41 +106,52 @@ void fail_shared(Fiber& fiber, const void* place, const char* what, uint32_t byt
     case Hazard::kRaceWithRead:
       failure.what = fmt::format("race: {}, with no barrier after another thread's access", where);
       failure.other_place = finding.other_place;
-      failure.other = fmt::format("{} by {}", finding.hazard == Hazard::kRaceWithWrite ? "written" : "read", other);
+      failure.other = fmt::format(
+          "{} by {}", finding.hazard == Hazard::kRaceWithWrite ? "written" : "read", other);
       break;
   }
   fail(fiber, std::move(failure));
 }
 
-void check_read(FfpaEmuThread* self, const void* place, const void* memory, unsigned long long bytes, unsigned alignment) {
+void check_read(FfpaEmuThread* self, const void* place, const void* memory,
+                unsigned long long bytes, unsigned alignment) {
   access<false>(fiber_of(self), place, memory, bytes, alignment);
 }
 
-void check_write(FfpaEmuThread* self, const void* place, void* memory, unsigned long long bytes, unsigned alignment) {
+void check_write(FfpaEmuThread* self, const void* place, void* memory, unsigned long long bytes,
+                 unsigned alignment) {
   access<true>(fiber_of(self), place, memory, bytes, alignment);
 }
 
 void check_atomic(FfpaEmuThread* self, const void* place, void* memory, unsigned bytes) {
   Fiber& fiber = fiber_of(self);
-  const uint64_t offset = reinterpret_cast<uintptr_t>(memory) - reinterpret_cast<uintptr_t>(fiber.block->shared);
+  const uint64_t offset =
+      reinterpret_cast<uintptr_t>(memory) - reinterpret_cast<uintptr_t>(fiber.block->shared);
   if (offset >= kSharedBytes) return access<true>(fiber, place, memory, bytes, bytes);
   // Atomics do not race with each other; that they do with plain accesses is not looked for.
-  if (!inside_shared(*fiber.cluster->launch, offset, bytes)) fail_bounds(fiber, place, "atomic", offset, bytes);
-  if (offset % bytes != 0) fail_alignment(fiber, place, "atomic", bytes, fmt::format("shared memory offset {}", offset));
+  if (!inside_shared(*fiber.cluster->launch, offset, bytes))
+    fail_bounds(fiber, place, "atomic", offset, bytes);
+  if (offset % bytes != 0)
+    fail_alignment(fiber, place, "atomic", bytes, fmt::format("shared memory offset {}", offset));
 }
 
 unsigned shared_address(FfpaEmuThread* self, const void* place, const void* memory) {
   Fiber& fiber = fiber_of(self);
-  const uint64_t offset = reinterpret_cast<uintptr_t>(memory) - reinterpret_cast<uintptr_t>(fiber.block->shared);
+  const uint64_t offset =
+      reinterpret_cast<uintptr_t>(memory) - reinterpret_cast<uintptr_t>(fiber.block->shared);
   if (offset > kSharedBytes) {
-    fail(fiber, place, fmt::format("cvta to .shared of {}, which is not shared memory", fmt::ptr(memory)));
+    fail(fiber, place,
+         fmt::format("cvta to .shared of {}, which is not shared memory", fmt::ptr(memory)));
   }
   return static_cast<unsigned>(offset);
 }
 
-unsigned char* locate_shared(Fiber& fiber, const void* place, const char* what, uint32_t address, uint32_t bytes) {
-  if (!inside_shared(*fiber.cluster->launch, address, bytes)) fail_bounds(fiber, place, what, address, bytes);
-  if (address % bytes != 0) fail_alignment(fiber, place, what, bytes, fmt::format("shared memory offset {}", address));
+unsigned char* locate_shared(Fiber& fiber, const void* place, const char* what, uint32_t address,
+                             uint32_t bytes) {
+  if (!inside_shared(*fiber.cluster->launch, address, bytes))
+    fail_bounds(fiber, place, what, address, bytes);
+  if (address % bytes != 0)
+    fail_alignment(fiber, place, what, bytes, fmt::format("shared memory offset {}", address));
   return fiber.block->shared + address;
 }
 
@@ -130,7 +159,8 @@ void* shared_memory(FfpaEmuThread* self, const void* place, unsigned address, un
   return locate_shared(fiber_of(self), place, "access", address, bytes);
 }
 
-const unsigned char* read_shared(Fiber& fiber, const void* place, Op op, uint32_t address, uint32_t bytes) {
+const unsigned char* read_shared(Fiber& fiber, const void* place, Op op, uint32_t address,
+                                 uint32_t bytes) {
   const unsigned char* memory = locate_shared(fiber, place, name_of(op), address, bytes);
   if (!fiber.cluster->launch->detect_races) return memory;
   const Finding finding = fiber.block->shadow->read(address, bytes, accessor_of(fiber, place));
@@ -138,7 +168,8 @@ const unsigned char* read_shared(Fiber& fiber, const void* place, Op op, uint32_
   return memory;
 }
 
-unsigned char* write_shared(Fiber& fiber, const void* place, Op op, uint32_t address, uint32_t bytes) {
+unsigned char* write_shared(Fiber& fiber, const void* place, Op op, uint32_t address,
+                            uint32_t bytes) {
   unsigned char* memory = locate_shared(fiber, place, name_of(op), address, bytes);
   if (!fiber.cluster->launch->detect_races) return memory;
   const Finding finding = fiber.block->shadow->write(address, bytes, accessor_of(fiber, place));

@@ -14,7 +14,8 @@ std::string MemoryRanges::describe(uintptr_t begin, uint64_t bytes, bool write) 
   uint64_t distance = UINT64_MAX;
   for (const Range& range : ranges_) {
     if (write && !range.writable && begin >= range.begin && begin < range.end) {
-      return fmt::format("{} bytes into {}, which the kernel may only read", begin - range.begin, range.name);
+      return fmt::format("{} bytes into {}, which the kernel may only read", begin - range.begin,
+                         range.name);
     }
     uint64_t gap = 0;
     if (begin >= range.end) gap = begin - range.end + 1;
@@ -24,12 +25,17 @@ std::string MemoryRanges::describe(uintptr_t begin, uint64_t bytes, bool write) 
     distance = gap;
   }
   constexpr uint64_t kFar = uint64_t{1} << 20;
-  if (!nearest || distance > kFar) return fmt::format("at {:#x}, which is in none of the launch's tensors", begin);
+  if (!nearest || distance > kFar)
+    return fmt::format("at {:#x}, which is in none of the launch's tensors", begin);
   const uint64_t size = nearest->end - nearest->begin;
-  if (begin < nearest->begin) return fmt::format("{} bytes before {} ({} bytes)", nearest->begin - begin, nearest->name, size);
-  if (begin >= nearest->end) return fmt::format("{} bytes past the end of {} ({} bytes)", begin - nearest->end, nearest->name, size);
-  return fmt::format("{} bytes into {} ({} bytes), reaching {} bytes past its end", begin - nearest->begin, nearest->name, size,
-                     begin + bytes - nearest->end);
+  if (begin < nearest->begin)
+    return fmt::format("{} bytes before {} ({} bytes)", nearest->begin - begin, nearest->name,
+                       size);
+  if (begin >= nearest->end)
+    return fmt::format("{} bytes past the end of {} ({} bytes)", begin - nearest->end,
+                       nearest->name, size);
+  return fmt::format("{} bytes into {} ({} bytes), reaching {} bytes past its end",
+                     begin - nearest->begin, nearest->name, size, begin + bytes - nearest->end);
 }
 
 }  // namespace ffpa_jit::emulator

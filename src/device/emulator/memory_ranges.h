@@ -19,8 +19,8 @@ class MemoryRanges {
 
   void add(const MemoryRange& range);
 
-  // The range that holds all of [begin, begin + bytes) and may be used this way, or null. `hint` is the caller's own, 0
-  // at first: the ranges of successive accesses are mostly the same.
+  // The range that holds all of [begin, begin + bytes) and may be used this way, or null. `hint` is
+  // the caller's own, 0 at first: the ranges of successive accesses are mostly the same.
   const Range* find(uintptr_t begin, uint64_t bytes, bool write, size_t& hint) const {
     if (hint < ranges_.size() && serves(ranges_[hint], begin, bytes, write)) return &ranges_[hint];
     for (size_t i = 0; i < ranges_.size(); ++i) {

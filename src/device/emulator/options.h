@@ -1,4 +1,5 @@
-// How the emulator runs a kernel. Made from environment variables by the runtime, set directly by tests.
+// How the emulator runs a kernel. Made from environment variables by the runtime, set directly by
+// tests.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 namespace ffpa_jit::emulator {
 
-// When asynchronous copies land and in which order threads run. The same schedule gives the same execution.
+// When asynchronous copies land and in which order threads run. The same schedule gives the same
+// execution.
 enum class Order : uint8_t {
   kLate,     // as late as their waits allow; warps in order
   kEarly,    // at once
@@ -22,8 +24,8 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// Where an address of a kernel's image was written: "templates/cuda/x.j2:12 (qk)", or empty. `offset` is from the image's
-// start in memory.
+// Where an address of a kernel's image was written: "templates/cuda/x.j2:12 (qk)", or empty.
+// `offset` is from the image's start in memory.
 using Symbolizer = std::function<std::string(std::span<const std::byte> image, uint64_t offset)>;
 
 struct Options {

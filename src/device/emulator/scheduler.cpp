@@ -59,7 +59,8 @@ std::string lanes_text(uint32_t lanes) {
   return text;
 }
 
-// Who waits where: threads that do the same at the same place together. Places are looked up by whoever prints this.
+// Who waits where: threads that do the same at the same place together. Places are looked up by
+// whoever prints this.
 void describe_deadlock(Cluster& cluster) {
   struct Group {
     unsigned threads = 0;
@@ -88,8 +89,10 @@ void describe_deadlock(Cluster& cluster) {
                           barrier.count ? barrier.count : cluster.blocks[rank].live_threads);
     }
     std::string warps;
-    for (const auto& [warp, lanes] : group.lanes) warps += fmt::format("{}warp {}{}", warps.empty() ? "" : ", ", warp, lanes_text(lanes));
-    failure.what += fmt::format(" {} threads wait at {} at {{{}}}: {};", group.threads, name, fmt::ptr(place), warps);
+    for (const auto& [warp, lanes] : group.lanes)
+      warps += fmt::format("{}warp {}{}", warps.empty() ? "" : ", ", warp, lanes_text(lanes));
+    failure.what += fmt::format(" {} threads wait at {} at {{{}}}: {};", group.threads, name,
+                                fmt::ptr(place), warps);
   }
   failure.what += fmt::format(" {} threads have finished", finished);
   failure.block = cluster.blocks[0].index;
@@ -210,7 +213,8 @@ void run_cluster(Cluster& cluster) {
   cluster.current = &cluster.main;
   for (size_t i = 0; i < cluster.fibers.size(); ++i) {
     Fiber& fiber = cluster.fibers[i];
-    // Stacks lie a power of two apart: without this the lanes' frames would fall into the same cache sets.
+    // Stacks lie a power of two apart: without this the lanes' frames would fall into the same
+    // cache sets.
     auto* top = reinterpret_cast<unsigned char*>(fiber.thread) - i % kWarpSize * 192;
     fiber.context = make_fcontext(top, kFfpaEmuStackBytes / 2, fiber_main);
   }

@@ -1,5 +1,6 @@
-// Switching between the threads of a cluster, and ending them all when something is wrong. Called by the instruction
-// files on the threads' own stacks: nothing with a destructor may be alive where a function here does not return.
+// Switching between the threads of a cluster, and ending them all when something is wrong. Called
+// by the instruction files on the threads' own stacks: nothing with a destructor may be alive where
+// a function here does not return.
 #pragma once
 
 #include <bit>
@@ -22,10 +23,12 @@ void park(Fiber& fiber, Op op, const void* place, unsigned detail = 0);
 [[noreturn]] void fail(Fiber& fiber, const void* place, std::string&& what);
 [[noreturn]] void fail(Fiber& fiber, Failure&& failure);
 
-// Runs every thread of `cluster`, which is set up and has all threads ready, until all have finished or one has failed.
+// Runs every thread of `cluster`, which is set up and has all threads ready, until all have
+// finished or one has failed.
 void run_cluster(Cluster& cluster);
 
-// The cluster's warp makes progress that later accesses of its other lanes, and of whoever is told, can be ordered after.
+// The cluster's warp makes progress that later accesses of its other lanes, and of whoever is told,
+// can be ordered after.
 void advance_clock(Warp& warp);
 
 }  // namespace ffpa_jit::emulator

@@ -6,11 +6,12 @@
 namespace ffpa_jit::emulator {
 namespace {
 
-// `earlier` is ordered before an access of `who`: the same lane, another lane before the actor's last synchronisation, or
-// another actor whose clock has been passed on.
+// `earlier` is ordered before an access of `who`: the same lane, another lane before the actor's
+// last synchronisation, or another actor whose clock has been passed on.
 bool ordered(uint32_t earlier, const Accessor& who) {
   const uint32_t differing = earlier ^ who.tag;
-  if ((differing & Tag::kActor) == 0) return (differing & Tag::kWho) == 0 || (differing & Tag::kClock) != 0;
+  if ((differing & Tag::kActor) == 0)
+    return (differing & Tag::kWho) == 0 || (differing & Tag::kClock) != 0;
   return Tag::clock(earlier) <= who.clock[Tag::actor(earlier)];
 }
 
@@ -72,13 +73,16 @@ Hazard ShadowMemory::write_cell(Cell& cell, size_t byte, const Accessor& who) {
       const unsigned own = Tag::actor(who.tag);
       for (unsigned actor = 0; actor < stride_; ++actor) {
         if (clocks[actor] <= who.clock[actor] || actor == own) continue;
-        cell.read = Tag::make(actor, 0, clocks[actor]) | kRead;  // for the report; which lane is not known
+        cell.read =
+            Tag::make(actor, 0, clocks[actor]) | kRead;  // for the report; which lane is not known
         return Hazard::kRaceWithRead;
       }
-      if (((before ^ who.tag) & Tag::kActor) == 0 && !ordered(before, who)) return Hazard::kRaceWithRead;
+      if (((before ^ who.tag) & Tag::kActor) == 0 && !ordered(before, who))
+        return Hazard::kRaceWithRead;
     } else if (before & kManyLanes) {
       const bool same_actor = ((before ^ who.tag) & Tag::kActor) == 0;
-      if (same_actor ? Tag::clock(before) == Tag::clock(who.tag) : !ordered(before, who)) return Hazard::kRaceWithRead;
+      if (same_actor ? Tag::clock(before) == Tag::clock(who.tag) : !ordered(before, who))
+        return Hazard::kRaceWithRead;
     } else if (!ordered(before, who)) {
       return Hazard::kRaceWithRead;
     }
@@ -102,7 +106,8 @@ void ShadowMemory::split(size_t index) {
   const Cell whole = cells_[index];
   for (size_t i = 0; i < 4; ++i) {
     byte_cells_[4 * index + i] = whole;
-    if (i > 0 && (whole.read & kManyActors)) std::copy_n(readers(4 * index), stride_, readers(4 * index + i));
+    if (i > 0 && (whole.read & kManyActors))
+      std::copy_n(readers(4 * index), stride_, readers(4 * index + i));
   }
   cells_[index].write |= kSplit;
 }
@@ -116,9 +121,11 @@ Finding ShadowMemory::access(uint32_t offset, uint32_t bytes, const Accessor& wh
     Cell& cell = cells_[index];
     const bool whole = next - at == 4;
     if (whole && !(cell.write & kSplit)) {
-      if (const Hazard hazard = access_cell<kWrite>(cell, 4 * index, who); hazard != Hazard::kNone) {
+      if (const Hazard hazard = access_cell<kWrite>(cell, 4 * index, who);
+          hazard != Hazard::kNone) {
         const bool read = hazard == Hazard::kRaceWithRead;
-        return {hazard, at, read ? cell.read : cell.write, read ? cell.read_place : cell.write_place};
+        return {hazard, at, read ? cell.read : cell.write,
+                read ? cell.read_place : cell.write_place};
       }
       at = next;
       continue;
@@ -128,7 +135,8 @@ Finding ShadowMemory::access(uint32_t offset, uint32_t bytes, const Accessor& wh
       Cell& byte = byte_cells_[at];
       if (const Hazard hazard = access_cell<kWrite>(byte, at, who); hazard != Hazard::kNone) {
         const bool read = hazard == Hazard::kRaceWithRead;
-        return {hazard, at, read ? byte.read : byte.write, read ? byte.read_place : byte.write_place};
+        return {hazard, at, read ? byte.read : byte.write,
+                read ? byte.read_place : byte.write_place};
       }
     }
     if (kWrite && whole) cell = {who.tag | kWritten, 0, who.place, 0};
@@ -136,8 +144,12 @@ Finding ShadowMemory::access(uint32_t offset, uint32_t bytes, const Accessor& wh
   return {};
 }
 
-Finding ShadowMemory::read(uint32_t offset, uint32_t bytes, const Accessor& who) { return access<false>(offset, bytes, who); }
-Finding ShadowMemory::write(uint32_t offset, uint32_t bytes, const Accessor& who) { return access<true>(offset, bytes, who); }
+Finding ShadowMemory::read(uint32_t offset, uint32_t bytes, const Accessor& who) {
+  return access<false>(offset, bytes, who);
+}
+Finding ShadowMemory::write(uint32_t offset, uint32_t bytes, const Accessor& who) {
+  return access<true>(offset, bytes, who);
+}
 
 Finding ShadowMemory::begin_copy(uint32_t offset, uint32_t bytes, const Accessor& who) {
   const Finding finding = write(offset, bytes, who);
@@ -147,7 +159,8 @@ Finding ShadowMemory::begin_copy(uint32_t offset, uint32_t bytes, const Accessor
 }
 
 void ShadowMemory::land_copy(uint32_t offset, uint32_t bytes, const Accessor& who) {
-  for (uint32_t at = offset; at < offset + bytes; at += 4) cells_[at / 4] = {who.tag | kWritten, 0, who.place, 0};
+  for (uint32_t at = offset; at < offset + bytes; at += 4)
+    cells_[at / 4] = {who.tag | kWritten, 0, who.place, 0};
 }
 
 void ShadowMemory::order_all(uint32_t bytes) {

@@ -23,16 +23,21 @@ std::optional<T> read_at(std::span<const std::byte> image, uint64_t offset) {
   return out;
 }
 
-std::string_view text_at(std::span<const std::byte> image, const Elf64_Shdr& strings, uint64_t index) {
-  if (strings.sh_offset > image.size() || image.size() - strings.sh_offset < strings.sh_size || index >= strings.sh_size) return {};
+std::string_view text_at(std::span<const std::byte> image, const Elf64_Shdr& strings,
+                         uint64_t index) {
+  if (strings.sh_offset > image.size() || image.size() - strings.sh_offset < strings.sh_size ||
+      index >= strings.sh_size)
+    return {};
   const char* begin = reinterpret_cast<const char*>(image.data()) + strings.sh_offset + index;
   const void* end = std::memchr(begin, 0, strings.sh_size - index);
-  return end ? std::string_view(begin, static_cast<size_t>(static_cast<const char*>(end) - begin)) : std::string_view();
+  return end ? std::string_view(begin, static_cast<size_t>(static_cast<const char*>(end) - begin))
+             : std::string_view();
 }
 
 std::string readable(std::string_view mangled) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, &status), std::free);
+  const std::unique_ptr<char, void (*)(void*)> plain(
+      abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, &status), std::free);
   return status == 0 ? plain.get() : std::string(mangled);
 }
 
@@ -42,7 +47,9 @@ std::vector<SharedVariable> shared_variables(std::span<const std::byte> image) {
   std::vector<SharedVariable> out;
   const auto header = read_at<Elf64_Ehdr>(image, 0);
   if (!header || header->e_shentsize != sizeof(Elf64_Shdr)) return out;
-  const auto section = [&](uint64_t index) { return read_at<Elf64_Shdr>(image, header->e_shoff + index * sizeof(Elf64_Shdr)); };
+  const auto section = [&](uint64_t index) {
+    return read_at<Elf64_Shdr>(image, header->e_shoff + index * sizeof(Elf64_Shdr));
+  };
   for (unsigned i = 0; i < header->e_shnum; ++i) {
     const auto table = section(i);
     if (!table || table->sh_type != SHT_SYMTAB) continue;
@@ -56,7 +63,8 @@ std::vector<SharedVariable> shared_variables(std::span<const std::byte> image) {
       out.push_back({readable(name.substr(kControlPrefix.size())), symbol->st_value});
     }
   }
-  std::sort(out.begin(), out.end(), [](const SharedVariable& a, const SharedVariable& b) { return a.control < b.control; });
+  std::sort(out.begin(), out.end(),
+            [](const SharedVariable& a, const SharedVariable& b) { return a.control < b.control; });
   return out;
 }
 

@@ -1,5 +1,5 @@
-// The __shared__ variables of a kernel image: clang's control objects of emulated thread-local variables, found in the
-// image's symbol table. Called when an image is loaded.
+// The __shared__ variables of a kernel image: clang's control objects of emulated thread-local
+// variables, found in the image's symbol table. Called when an image is loaded.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace ffpa_jit::emulator {
 
 struct SharedVariable {
-  std::string name;    // "ffpa_sdpa_forward::smem"
+  std::string name;      // "ffpa_sdpa_forward::smem"
   uint64_t control = 0;  // address of its FfpaEmuSharedVariable, from the image's start
 };
 

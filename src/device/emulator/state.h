@@ -1,6 +1,7 @@
-// What the emulator knows while a cluster of thread blocks runs: threads (fibers), warps, blocks, the cluster. One worker
-// thread runs one cluster at a time; nothing here is shared between workers. The instruction files change it, the
-// scheduler (scheduler.h) switches between the fibers.
+// What the emulator knows while a cluster of thread blocks runs: threads (fibers), warps, blocks,
+// the cluster. One worker thread runs one cluster at a time; nothing here is shared between
+// workers. The instruction files change it, the scheduler (scheduler.h) switches between the
+// fibers.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@
 
 namespace ffpa_jit::emulator {
 
-constexpr uint32_t kSharedBytes = 227 * 1024;  // the most that any block has; static variables lie at its end
+constexpr uint32_t kSharedBytes =
+    227 * 1024;  // the most that any block has; static variables lie at its end
 constexpr unsigned kWarpSize = 32;
 constexpr unsigned kMaxThreads = 1024;
 constexpr unsigned kMaxWarps = kMaxThreads / kWarpSize;
@@ -30,7 +32,18 @@ struct Block;
 struct Warp;
 
 // What a thread is doing while it waits, by its PTX name.
-enum class Op : uint8_t { kNone, kBarSync, kBarArrive, kBarRed, kBarWarpSync, kShuffle, kVote, kMma, kLdmatrix, kStmatrix };
+enum class Op : uint8_t {
+  kNone,
+  kBarSync,
+  kBarArrive,
+  kBarRed,
+  kBarWarpSync,
+  kShuffle,
+  kVote,
+  kMma,
+  kLdmatrix,
+  kStmatrix
+};
 const char* name_of(Op op);
 
 struct Wait {

@@ -21,7 +21,8 @@ Rendezvous& rendezvous_of(Warp& warp, uint32_t members) {
   return group;
 }
 
-// The lanes that an instruction of `members` waits for. bar.warp.sync goes without those that have left the kernel.
+// The lanes that an instruction of `members` waits for. bar.warp.sync goes without those that have
+// left the kernel.
 uint32_t needed(const Warp& warp, const Rendezvous& rendezvous) {
   const uint32_t members = rendezvous.members & warp.lanes;
   return rendezvous.op == Op::kBarWarpSync ? members & warp.live : members;
@@ -63,10 +64,14 @@ void exchange_lane(FfpaEmuShuffle kind, unsigned lane, Exchange& own, unsigned& 
 
 }  // namespace
 
-bool meet(Fiber& fiber, const void* place, Op op, uint32_t members, bool aligned, void* operand, Rendezvous*& out) {
+bool meet(Fiber& fiber, const void* place, Op op, uint32_t members, bool aligned, void* operand,
+          Rendezvous*& out) {
   Warp& warp = *fiber.warp;
   const uint32_t bit = 1u << fiber.thread->lane;
-  if (!(members & bit)) fail(fiber, place, fmt::format("{} with member mask {:#010x}, which leaves out the lane itself", name_of(op), members));
+  if (!(members & bit))
+    fail(fiber, place,
+         fmt::format("{} with member mask {:#010x}, which leaves out the lane itself", name_of(op),
+                     members));
   Rendezvous& rendezvous = rendezvous_of(warp, members);
   if (rendezvous.arrived == 0) {
     rendezvous.members = members;
@@ -74,7 +79,8 @@ bool meet(Fiber& fiber, const void* place, Op op, uint32_t members, bool aligned
     rendezvous.place = place;
   } else if (rendezvous.op != op || (aligned && rendezvous.place != place)) {
     Failure failure;
-    failure.what = fmt::format("divergent {}: lanes of one warp are at different instructions", name_of(op));
+    failure.what =
+        fmt::format("divergent {}: lanes of one warp are at different instructions", name_of(op));
     failure.place = place;
     failure.other_place = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(rendezvous.place));
     failure.other = fmt::format("another lane, at {},", name_of(rendezvous.op));
@@ -104,8 +110,8 @@ void warp_sync(FfpaEmuThread* self, const void* place, unsigned members) {
   leave(fiber, *rendezvous);
 }
 
-unsigned shuffle(FfpaEmuThread* self, const void* place, FfpaEmuShuffle kind, unsigned value, unsigned b, unsigned clamp, unsigned members,
-                 unsigned* valid) {
+unsigned shuffle(FfpaEmuThread* self, const void* place, FfpaEmuShuffle kind, unsigned value,
+                 unsigned b, unsigned clamp, unsigned members, unsigned* valid) {
   Fiber& fiber = fiber_of(self);
   Exchange own{value, b, clamp, 0, 0};
   Rendezvous* rendezvous = nullptr;
@@ -116,7 +122,9 @@ unsigned shuffle(FfpaEmuThread* self, const void* place, FfpaEmuShuffle kind, un
       unsigned source = 0;
       exchange_lane(kind, lane, exchange, source);
       if (!(rendezvous->arrived >> source & 1)) {
-        fail(fiber, place, fmt::format("shfl.sync: lane {} reads from lane {}, which does not take part", lane, source));
+        fail(fiber, place,
+             fmt::format("shfl.sync: lane {} reads from lane {}, which does not take part", lane,
+                         source));
       }
       exchange.result = static_cast<Exchange*>(rendezvous->operands[source])->value;
     }
@@ -126,7 +134,8 @@ unsigned shuffle(FfpaEmuThread* self, const void* place, FfpaEmuShuffle kind, un
   return own.result;
 }
 
-unsigned vote(FfpaEmuThread* self, const void* place, FfpaEmuVote kind, unsigned predicate, unsigned members) {
+unsigned vote(FfpaEmuThread* self, const void* place, FfpaEmuVote kind, unsigned predicate,
+              unsigned members) {
   Fiber& fiber = fiber_of(self);
   Exchange own{predicate != 0, 0, 0, 0, 0};
   Rendezvous* rendezvous = nullptr;
@@ -150,7 +159,9 @@ unsigned vote(FfpaEmuThread* self, const void* place, FfpaEmuVote kind, unsigned
 
 void lane_finished(Warp& warp) {
   const auto complete = [&](Rendezvous& rendezvous) {
-    if (rendezvous.op != Op::kBarWarpSync || rendezvous.arrived == 0 || rendezvous.arrived != needed(warp, rendezvous)) return;
+    if (rendezvous.op != Op::kBarWarpSync || rendezvous.arrived == 0 ||
+        rendezvous.arrived != needed(warp, rendezvous))
+      return;
     advance_clock(warp);
     make_ready(warp, rendezvous.arrived);
     rendezvous.arrived = 0;

@@ -38,10 +38,12 @@ void Worker::set_up(const Launch& launch, uint64_t index) {
   cluster_.ready_warps.assign((cluster_.warps.size() + 63) / 64, 0);
   cluster_.clocks.reset(static_cast<unsigned>(cluster_.warps.size()));
 
-  const FfpaEmuIndex clusters{launch.grid.x / launch.cluster.x, launch.grid.y / launch.cluster.y, launch.grid.z / launch.cluster.z};
-  const FfpaEmuIndex first{static_cast<unsigned>(index % clusters.x) * launch.cluster.x,
-                           static_cast<unsigned>(index / clusters.x % clusters.y) * launch.cluster.y,
-                           static_cast<unsigned>(index / clusters.x / clusters.y) * launch.cluster.z};
+  const FfpaEmuIndex clusters{launch.grid.x / launch.cluster.x, launch.grid.y / launch.cluster.y,
+                              launch.grid.z / launch.cluster.z};
+  const FfpaEmuIndex first{
+      static_cast<unsigned>(index % clusters.x) * launch.cluster.x,
+      static_cast<unsigned>(index / clusters.x % clusters.y) * launch.cluster.y,
+      static_cast<unsigned>(index / clusters.x / clusters.y) * launch.cluster.z};
   for (unsigned rank = 0; rank < blocks; ++rank) set_up_block(launch, rank, first);
 }
 
@@ -73,7 +75,8 @@ void Worker::set_up_block(const Launch& launch, unsigned rank, FfpaEmuIndex firs
 
   // Shared memory starts as NaN in every format.
   std::memset(block.shared, 0xff, launch.dynamic_shared_bytes);
-  std::memset(block.shared + launch.static_shared_begin, 0xff, kSharedBytes - launch.static_shared_begin);
+  std::memset(block.shared + launch.static_shared_begin, 0xff,
+              kSharedBytes - launch.static_shared_begin);
   if (launch.detect_races) {
     block.shadow->reset(kSharedBytes, cluster_.clocks.stride());
     block.shadow->clear(0, launch.dynamic_shared_bytes);
@@ -106,7 +109,8 @@ void Worker::set_up_block(const Launch& launch, unsigned rank, FfpaEmuIndex firs
     fiber.wait = {};
     fiber.copies.clear();
     fiber.copy_groups.clear();
-    *fiber.thread = {.thread = {t % launch.block.x, t / launch.block.x % launch.block.y, t / launch.block.x / launch.block.y},
+    *fiber.thread = {.thread = {t % launch.block.x, t / launch.block.x % launch.block.y,
+                                t / launch.block.x / launch.block.y},
                      .block = block.index,
                      .block_dim = launch.block,
                      .grid_dim = launch.grid,

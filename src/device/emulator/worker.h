@@ -1,5 +1,5 @@
-// Worker: the memory that running one cluster of thread blocks needs (stacks, shared memory, what is known of it), kept from one
-// cluster to the next. One thread uses a worker at a time.
+// Worker: the memory that running one cluster of thread blocks needs (stacks, shared memory, what
+// is known of it), kept from one cluster to the next. One thread uses a worker at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace ffpa_jit::emulator {
 
 class Worker {
  public:
-  // Runs cluster `index` of the launch's grid; true: it finished, false: failure() says what was wrong.
+  // Runs cluster `index` of the launch's grid; true: it finished, false: failure() says what was
+  // wrong.
   bool run(const Launch& launch, uint64_t index);
   const Failure& failure() const { return cluster_.failure; }
 

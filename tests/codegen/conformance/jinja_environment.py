@@ -26,7 +26,5 @@ def render(templates, main, context):
         return {"error": "%s: %s" % (type(error).__name__, error), "folding": folding}
     try:
         return {"output": template.render(context)}
-    except RecursionError:
-        raise
     except Exception as error:  # any exception is an error of the template
         return {"error": "%s: %s" % (type(error).__name__, error)}

@@ -47,7 +47,6 @@ Value first(Interpreter& in, const Value& input, const Args&) {
 std::vector<Value> reversed_items(Interpreter& in, const Value& input) {
   switch (input.type()) {
     case Type::kUndefined:
-      fail_undefined(input);
     case Type::kString:
     case Type::kList:
     case Type::kTuple:

@@ -59,6 +59,7 @@ CASES = {
         "{{ 1 in missing }}", "{{ missing and 1 }}", "{{ 0 and missing }}", "{{ 1 or missing }}", "{{ missing is none }} {{ missing is string }}", "{{ missing is iterable }}", "{{ missing is odd }}",
         "{% set y = missing %}ok", "{% set y = missing %}{{ y }}", "{{ (missing | default({})).a is defined }}", "{{ {}.a is defined }}", "{{ [].0 is undefined }}", "{{ none.a is defined }}", "{{ 5 .a is defined }}",
         "{{ ('a' if false) ~ 'b' }}", "{{ ('a' if false) + 'b' }}", "{{ ('a' if false) | length }}", "{{ ('a' if false) == missing }}", "{{ [('a' if false)] }}", "{% for c in ('a' if false) %}x{% else %}e{% endfor %}",
+        "{{ ('a' if false) | reverse | list }} {{ ('a' if false) | last is defined }} {{ (('a' if false) | reverse) in ['b'] }}", "{{ missing | reverse | list }}",
         "{{ missing is sequence }} {{ missing is mapping }} {{ missing is callable }} {{ missing is number }}",
     ],
     "access": [

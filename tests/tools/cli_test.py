@@ -187,7 +187,7 @@ class Run(Cli):
         self.assertNotIn("\x1b", done.stdout)
 
     def test_bad_requests(self):
-        self.fails(3, ["emulator is not built"], "run", "--device", "emu:sm_80", *SMALL)
+        self.fails(3, ["emulator runs CUDA kernels"], "run", "--device", "emu:gfx942", *SMALL)
         self.fails(2, ["--device", "tpu", "allowed"], "run", "--device", "tpu")
         self.fails(2, ["--dtype", "fp8", "allowed"], "run", "--dtype", "fp8")
         self.fails(2, ["--mask", "maybe"], "run", "--mask", "maybe")

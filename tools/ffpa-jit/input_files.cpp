@@ -164,7 +164,7 @@ class ProblemReader {
                                     : prefix_.substr(0, prefix_.size() - 1);
     problem->family = spec_.family;
     ffpa::Attention& args = problem->args;
-    args.device_kind = device_.kind == TargetKind::kCuda ? FFPA_JIT_CUDA : FFPA_JIT_CPU;
+    args.device_kind = device_kind_of(device_);
     args.device_index = device_.index;
     if (!problem->family.empty()) args.family = problem->family.c_str();
     args.is_causal = spec_.causal;

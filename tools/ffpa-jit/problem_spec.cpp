@@ -98,7 +98,7 @@ DescribedProblem::DescribedProblem(const ProblemSpec& given, const DeviceRef& de
       throw_error(FFPA_JIT_INVALID_ARGUMENT, "--{} is {}; allowed: 1 to {}", flag, size, INT32_MAX);
     }
   }
-  args_.device_kind = device.kind == TargetKind::kCuda ? FFPA_JIT_CUDA : FFPA_JIT_CPU;
+  args_.device_kind = device_kind_of(device);
   args_.device_index = device.index;
   switch (s.layout) {
     case Layout::kBhnd:
@@ -166,12 +166,29 @@ DeviceRef parse_device(std::string_view text) {
     return {TargetKind::kCuda, static_cast<int>(index)};
   }
   if (text.starts_with("emu:")) {
-    throw_error(
-        FFPA_JIT_UNSUPPORTED,
-        "--device is '{}'; the emulator is not built into this release; allowed: cpu, cuda, cuda:N",
-        text);
+    const Target target = parse_target(text);
+    if (target.compute_capability() == 0) {
+      throw_error(FFPA_JIT_UNSUPPORTED,
+                  "--device is '{}'; the emulator runs CUDA kernels: emu:sm_80, emu:sm_90, ...",
+                  text);
+    }
+    return {TargetKind::kEmulator, target.compute_capability()};
   }
-  throw_error(FFPA_JIT_INVALID_ARGUMENT, "--device is '{}'; allowed: cpu, cuda, cuda:N", text);
+  throw_error(FFPA_JIT_INVALID_ARGUMENT,
+              "--device is '{}'; allowed: cpu, cuda, cuda:N, emu:sm_80, emu:sm_90, ...", text);
+}
+
+ffpa_jit_device_kind device_kind_of(const DeviceRef& device) {
+  switch (device.kind) {
+    case TargetKind::kCuda:
+      return FFPA_JIT_CUDA;
+    case TargetKind::kEmulator:
+      return FFPA_JIT_EMULATED_CUDA;
+    case TargetKind::kCpu:
+    case TargetKind::kHip:
+      break;
+  }
+  return FFPA_JIT_CPU;
 }
 
 std::string short_text(const ProblemSpec& given) {

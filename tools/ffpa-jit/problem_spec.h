@@ -74,8 +74,11 @@ class DescribedProblem {
 // Lengths of a varlen batch, and their prefix sums as cu_seqlens has them.
 std::vector<int32_t> varlen_offsets(int64_t batch, int64_t longest);
 
-// "cpu", "cuda", "cuda:1". Throws Error INVALID_ARGUMENT, and UNSUPPORTED for emu:...
+// "cpu", "cuda", "cuda:1", "emu:sm_80". Throws Error INVALID_ARGUMENT, and UNSUPPORTED for an
+// emulated AMD GPU.
 DeviceRef parse_device(std::string_view text);
+// For the C struct.
+ffpa_jit_device_kind device_kind_of(const DeviceRef& device);
 
 // "8x32/8 q=2048 k=2048 d=128 causal": what a table's row is called.
 std::string short_text(const ProblemSpec& spec);

@@ -16,27 +16,10 @@ FFPA_DEVICE float cvt_f32_f16(unsigned short bits) {
 }
 
 // cvt.rn.f16.f32: to nearest even; overflow gives infinity, NaN the bits 0x7fff.
-FFPA_DEVICE unsigned short cvt_rn_f16_f32(float value) {
-  const unsigned bits = __builtin_bit_cast(unsigned, value);
-  const unsigned sign = bits >> 16 & 0x8000u;
-  unsigned magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return 0x7fff;
-  if (magnitude >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);  // 65520 and above
-  if (magnitude < 0x38800000u) {
-    // Below 2^-14: the addition of 0.5 rounds at 2^-24, fp16's last place there.
-    const float rounded = __builtin_bit_cast(float, magnitude) + 0.5f;
-    return (unsigned short)(sign | (__builtin_bit_cast(unsigned, rounded) - 0x3f000000u));
-  }
-  magnitude += 0xfffu + (magnitude >> 13 & 1u);
-  return (unsigned short)(sign | (magnitude - 0x38000000u) >> 13);
-}
+FFPA_DEVICE unsigned short cvt_rn_f16_f32(float value) { return ffpa_emu_f16_bits(value); }
 
 // bf16 is the upper half of a float.
 FFPA_DEVICE float cvt_f32_bf16(unsigned short bits) { return __builtin_bit_cast(float, (unsigned)bits << 16); }
 
 // cvt.rn.bf16.f32: to nearest even, NaN becomes 0x7fff.
-FFPA_DEVICE unsigned short cvt_rn_bf16_f32(float value) {
-  const unsigned bits = __builtin_bit_cast(unsigned, value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
-  return (unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
+FFPA_DEVICE unsigned short cvt_rn_bf16_f32(float value) { return ffpa_emu_bf16_bits(value); }

@@ -141,6 +141,30 @@ FFPA_EMU_CALL void ffpa_emu_store_shared(unsigned address, const void* from, uns
   memcpy(to, from, bytes);
 }
 
+// ---- conversions that several files need
+
+// fp32 to fp16 and bf16, to nearest even; overflow gives infinity, NaN the bits 0x7fff.
+static inline __attribute__((always_inline)) unsigned short ffpa_emu_f16_bits(float value) {
+  const unsigned bits = __builtin_bit_cast(unsigned, value);
+  const unsigned sign = bits >> 16 & 0x8000u;
+  unsigned magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return 0x7fff;
+  if (magnitude >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);  // 65520 and above
+  if (magnitude < 0x38800000u) {
+    // Below 2^-14: the addition of 0.5 rounds at 2^-24, fp16's last place there.
+    const float rounded = __builtin_bit_cast(float, magnitude) + 0.5f;
+    return (unsigned short)(sign | (__builtin_bit_cast(unsigned, rounded) - 0x3f000000u));
+  }
+  magnitude += 0xfffu + (magnitude >> 13 & 1u);
+  return (unsigned short)(sign | (magnitude - 0x38000000u) >> 13);
+}
+
+static inline __attribute__((always_inline)) unsigned short ffpa_emu_bf16_bits(float value) {
+  const unsigned bits = __builtin_bit_cast(unsigned, value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
+  return (unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
 // ---- functions of the CUDA language
 #define FFPA_EMU_MATH(name) \
   FFPA_EMU_CALL float ffpa_emu_##name(float x) { return ffpa_emu->name(x); } \

@@ -1,0 +1,17 @@
+// Matrix multiply-accumulate of a warp of 8-bit floating point. PTX ISA, "Warp Level Matrix Instructions: mma"; sm_89 and later.
+// A register holds four elements. With t = lane % 4: a[0] row group, columns 4 t onwards; a[1] row group + 8; a[2], a[3]
+// columns + 16; b0 rows 4 t onwards of column group, b1 rows + 16. D as in mma.cuh.
+
+// mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32: d += A B.
+FFPA_DEVICE void mma_m16n8k32_f32_e4m3(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 { %0, %1, %2, %3}, { %4, %5, %6, %7}, { %8, %9}, { %0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32: d += A B.
+FFPA_DEVICE void mma_m16n8k32_f32_e5m2(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32 { %0, %1, %2, %3}, { %4, %5, %6, %7}, { %8, %9}, { %0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}

@@ -11,7 +11,8 @@ enum class Purpose {
   kLaunch,
 };
 
-// Throws INVALID_ARGUMENT naming the argument, what was asked and what is allowed. `args` must be the full struct.
+// Throws INVALID_ARGUMENT naming the argument, what was asked and what is allowed. `args` must be
+// the full struct.
 AttentionCall checked_call(const ffpa_jit_attention_args& args, Purpose purpose);
 
 }  // namespace ffpa_jit::api

@@ -13,8 +13,8 @@
 
 namespace ffpa_jit::api {
 
-// Sets the calling thread's last error and returns `status`. Never throws: where even the message cannot be stored, a
-// constant one is.
+// Sets the calling thread's last error and returns `status`. Never throws: where even the message
+// cannot be stored, a constant one is.
 ffpa_jit_status fail(ffpa_jit_status status, const char* message) noexcept;
 
 template <typename Body>
@@ -33,20 +33,23 @@ ffpa_jit_status guarded(Body&& body) noexcept {
   }
 }
 
-// A struct_size-versioned argument: at least `oldest` bytes (the first published version); a caller built against a newer
-// header may pass more as long as what this library does not know is zero. Missing fields are those of `defaults`.
+// A struct_size-versioned argument: at least `oldest` bytes (the first published version); a caller
+// built against a newer header may pass more as long as what this library does not know is zero.
+// Missing fields are those of `defaults`.
 template <typename Struct>
 Struct versioned(const Struct* given, size_t oldest, const char* name, const Struct& defaults) {
   if (!given) throw_error(FFPA_JIT_INVALID_ARGUMENT, "{} is NULL", name);
   size_t size = 0;
   std::memcpy(&size, given, sizeof(size));
-  // A garbage size must not make us read past the caller's memory: nothing published is anywhere near this large.
+  // A garbage size must not make us read past the caller's memory: nothing published is anywhere
+  // near this large.
   constexpr size_t kLargest = 4 * sizeof(Struct);
   if (size < oldest || size > kLargest) {
-    throw_error(FFPA_JIT_INVALID_ARGUMENT,
-                "{}.struct_size is {}; allowed: {} to {} (set it to sizeof the struct, or start from "
-                "its _INIT macro)",
-                name, size, oldest, sizeof(Struct));
+    throw_error(
+        FFPA_JIT_INVALID_ARGUMENT,
+        "{}.struct_size is {}; allowed: {} to {} (set it to sizeof the struct, or start from "
+        "its _INIT macro)",
+        name, size, oldest, sizeof(Struct));
   }
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   for (size_t i = sizeof(Struct); i < size; ++i) {

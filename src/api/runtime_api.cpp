@@ -13,11 +13,16 @@ constexpr size_t kOldestRuntimeOptions = sizeof(ffpa_jit_runtime_options);
 
 spdlog::level::level_enum checked_level(int32_t level) {
   switch (level) {
-    case FFPA_JIT_LOG_DEBUG: return spdlog::level::debug;
-    case FFPA_JIT_LOG_INFO: return spdlog::level::info;
-    case FFPA_JIT_LOG_WARNING: return spdlog::level::warn;
-    case FFPA_JIT_LOG_ERROR: return spdlog::level::err;
-    case FFPA_JIT_LOG_OFF: return spdlog::level::off;
+    case FFPA_JIT_LOG_DEBUG:
+      return spdlog::level::debug;
+    case FFPA_JIT_LOG_INFO:
+      return spdlog::level::info;
+    case FFPA_JIT_LOG_WARNING:
+      return spdlog::level::warn;
+    case FFPA_JIT_LOG_ERROR:
+      return spdlog::level::err;
+    case FFPA_JIT_LOG_OFF:
+      return spdlog::level::off;
   }
   throw_error(FFPA_JIT_INVALID_ARGUMENT, "log_level is {}; allowed: 0 (debug) to 4 (off)", level);
 }
@@ -54,9 +59,12 @@ std::vector<std::filesystem::path> split_path(std::string_view list) {
 
 Policy checked_policy(int32_t policy, Policy otherwise) {
   switch (policy) {
-    case FFPA_JIT_POLICY_DEFAULT: return otherwise;
-    case FFPA_JIT_POLICY_NATIVE: return Policy::kNative;
-    case FFPA_JIT_POLICY_REFERENCE: return Policy::kReference;
+    case FFPA_JIT_POLICY_DEFAULT:
+      return otherwise;
+    case FFPA_JIT_POLICY_NATIVE:
+      return Policy::kNative;
+    case FFPA_JIT_POLICY_REFERENCE:
+      return Policy::kReference;
   }
   throw_error(FFPA_JIT_INVALID_ARGUMENT,
               "policy is {}; allowed: 0 (default), 1 (native), 2 (reference)", policy);
@@ -71,7 +79,8 @@ RuntimeOptions runtime_options(const ffpa_jit_runtime_options& c) {
   options.store.directory = c.cache_dir ? c.cache_dir : environment.cache_directory();
   if (options.store.directory.empty()) {
     options.log->warn(
-        "no cache directory: neither FFPA_JIT_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set; kernels are kept in "
+        "no cache directory: neither FFPA_JIT_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set; "
+        "kernels are kept in "
         "memory only");
   }
   options.store.bundles = c.cache_path ? split_path(c.cache_path) : environment.cache_path;
@@ -80,9 +89,10 @@ RuntimeOptions runtime_options(const ffpa_jit_runtime_options& c) {
   options.template_dir = c.template_dir ? c.template_dir : environment.template_dir;
   options.policy = checked_policy(c.policy, environment.policy);
   if (c.num_threads < 0 || c.compile_time_limit_ms < 0) {
-    throw_error(FFPA_JIT_INVALID_ARGUMENT,
-                "num_threads is {} and compile_time_limit_ms is {}; neither may be negative (0: default)",
-                c.num_threads, c.compile_time_limit_ms);
+    throw_error(
+        FFPA_JIT_INVALID_ARGUMENT,
+        "num_threads is {} and compile_time_limit_ms is {}; neither may be negative (0: default)",
+        c.num_threads, c.compile_time_limit_ms);
   }
   options.num_threads = c.num_threads ? c.num_threads : environment.num_threads;
   options.compile_time_limit = c.compile_time_limit_ms

@@ -35,20 +35,34 @@ extern "C" {
 
 FFPA_JIT_API const char* ffpa_jit_status_name(ffpa_jit_status status) noexcept {
   switch (status) {
-    case FFPA_JIT_OK: return "OK";
-    case FFPA_JIT_INVALID_ARGUMENT: return "INVALID_ARGUMENT";
-    case FFPA_JIT_UNSUPPORTED: return "UNSUPPORTED";
-    case FFPA_JIT_NO_COMPILER: return "NO_COMPILER";
-    case FFPA_JIT_COMPILE_FAILED: return "COMPILE_FAILED";
-    case FFPA_JIT_TEMPLATE_ERROR: return "TEMPLATE_ERROR";
-    case FFPA_JIT_CACHE_ERROR: return "CACHE_ERROR";
-    case FFPA_JIT_DEVICE_ERROR: return "DEVICE_ERROR";
-    case FFPA_JIT_NO_DEVICE: return "NO_DEVICE";
-    case FFPA_JIT_OUT_OF_MEMORY: return "OUT_OF_MEMORY";
-    case FFPA_JIT_TIMEOUT: return "TIMEOUT";
-    case FFPA_JIT_NOT_PREPARED: return "NOT_PREPARED";
-    case FFPA_JIT_IO_ERROR: return "IO_ERROR";
-    case FFPA_JIT_INTERNAL: return "INTERNAL";
+    case FFPA_JIT_OK:
+      return "OK";
+    case FFPA_JIT_INVALID_ARGUMENT:
+      return "INVALID_ARGUMENT";
+    case FFPA_JIT_UNSUPPORTED:
+      return "UNSUPPORTED";
+    case FFPA_JIT_NO_COMPILER:
+      return "NO_COMPILER";
+    case FFPA_JIT_COMPILE_FAILED:
+      return "COMPILE_FAILED";
+    case FFPA_JIT_TEMPLATE_ERROR:
+      return "TEMPLATE_ERROR";
+    case FFPA_JIT_CACHE_ERROR:
+      return "CACHE_ERROR";
+    case FFPA_JIT_DEVICE_ERROR:
+      return "DEVICE_ERROR";
+    case FFPA_JIT_NO_DEVICE:
+      return "NO_DEVICE";
+    case FFPA_JIT_OUT_OF_MEMORY:
+      return "OUT_OF_MEMORY";
+    case FFPA_JIT_TIMEOUT:
+      return "TIMEOUT";
+    case FFPA_JIT_NOT_PREPARED:
+      return "NOT_PREPARED";
+    case FFPA_JIT_IO_ERROR:
+      return "IO_ERROR";
+    case FFPA_JIT_INTERNAL:
+      return "INTERNAL";
   }
   return "UNKNOWN_STATUS";
 }

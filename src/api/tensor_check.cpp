@@ -48,7 +48,8 @@ std::array<int, 4> by_stride(const ffpa_jit_tensor& t) {
   return order;
 }
 
-// A tensor as equal runs of `width` bytes that begin at `data` plus multiples of `pitch` (0: one run).
+// A tensor as equal runs of `width` bytes that begin at `data` plus multiples of `pitch` (0: one
+// run).
 struct Runs {
   int64_t width;
   int64_t pitch;
@@ -134,10 +135,11 @@ void check_no_self_overlap(const ffpa_jit_tensor& tensor, std::string_view name)
     const int64_t size = tensor.sizes[order[i]], stride = tensor.strides[order[i]];
     if (size == 1) continue;
     if (stride < extent) {
-      throw_error(FFPA_JIT_INVALID_ARGUMENT,
-                  "{} has sizes [{}] and strides [{}]: two indices name the same element, and it is "
-                  "written; give every element its own place",
-                  name, fmt::join(sizes_of(tensor), ", "), fmt::join(strides_of(tensor), ", "));
+      throw_error(
+          FFPA_JIT_INVALID_ARGUMENT,
+          "{} has sizes [{}] and strides [{}]: two indices name the same element, and it is "
+          "written; give every element its own place",
+          name, fmt::join(sizes_of(tensor), ", "), fmt::join(strides_of(tensor), ", "));
     }
     extent += (size - 1) * stride;
   }
@@ -147,9 +149,10 @@ void check_disjoint(const ffpa_jit_tensor& written, std::string_view written_nam
                     size_t written_element_bytes, const ffpa_jit_tensor& read,
                     std::string_view read_name, size_t read_element_bytes) {
   if (!written.data || !read.data || is_empty(written) || is_empty(read)) return;
-  const auto begin_of = [](const ffpa_jit_tensor& t) { return reinterpret_cast<uintptr_t>(t.data); };
-  const uintptr_t written_end =
-      begin_of(written) + span_elements(written) * written_element_bytes;
+  const auto begin_of = [](const ffpa_jit_tensor& t) {
+    return reinterpret_cast<uintptr_t>(t.data);
+  };
+  const uintptr_t written_end = begin_of(written) + span_elements(written) * written_element_bytes;
   const uintptr_t read_end = begin_of(read) + span_elements(read) * read_element_bytes;
   if (begin_of(written) >= read_end || begin_of(read) >= written_end) return;
 
@@ -157,16 +160,18 @@ void check_disjoint(const ffpa_jit_tensor& written, std::string_view written_nam
   if (const int64_t pitch = std::gcd(a.pitch, b.pitch); pitch > 0) {
     // Both on a circle of `pitch` bytes: one run each.
     const auto place = [pitch](const ffpa_jit_tensor& t) {
-      return static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data) % static_cast<uintptr_t>(pitch));
+      return static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data) %
+                                  static_cast<uintptr_t>(pitch));
     };
     const int64_t a_begin = place(written), b_begin = place(read);
     const bool apart = (a_begin + a.width <= b_begin && b_begin + b.width <= a_begin + pitch) ||
                        (b_begin + b.width <= a_begin && a_begin + a.width <= b_begin + pitch);
     if (apart) return;
   }
-  throw_error(FFPA_JIT_INVALID_ARGUMENT,
-              "{} (at {}) overlaps {} (at {}); what is written must not share memory with what is read",
-              written_name, fmt::ptr(written.data), read_name, fmt::ptr(read.data));
+  throw_error(
+      FFPA_JIT_INVALID_ARGUMENT,
+      "{} (at {}) overlaps {} (at {}); what is written must not share memory with what is read",
+      written_name, fmt::ptr(written.data), read_name, fmt::ptr(read.data));
 }
 
 size_t span_bytes(const ffpa_jit_tensor& tensor, size_t element_bytes) {

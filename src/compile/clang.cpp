@@ -37,11 +37,11 @@ Output call_plugin(const ffpa_jit_clang_api& api, const std::string& text,
   std::vector<const char*> arguments;
   for (const std::string& option : options) arguments.push_back(option.c_str());
   const ffpa_jit_clang_request request{
-      text.c_str(),          kFileName,
-      arguments.data(),      arguments.size(),
-      link.data(),           link.size(),
-      kImports.data(),       kImports.size(),
-      stop_when_cancelled,   const_cast<std::atomic<bool>*>(&cancelled)};
+      text.c_str(),        kFileName,
+      arguments.data(),    arguments.size(),
+      link.data(),         link.size(),
+      kImports.data(),     kImports.size(),
+      stop_when_cancelled, const_cast<std::atomic<bool>*>(&cancelled)};
   const std::unique_ptr<ffpa_jit_clang_result, void (*)(ffpa_jit_clang_result*)> result(
       api.compile(&request), api.free_result);
   if (!result) return {};
@@ -91,8 +91,7 @@ KernelBinary ClangCompiler::compile(const KernelSource& source, const CompileLim
   if (!supports(source.target)) throw_unsupported_target(*this, source.target);
   auto output = std::make_shared<Output>();
   const CompileEnd end = run_compile(
-      limits, [output, plugin = plugin_, text = source.text,
-               options = clang_options(source.target),
+      limits, [output, plugin = plugin_, text = source.text, options = clang_options(source.target),
                link = link_options(source.target)](const std::atomic<bool>& cancelled) {
         *output = call_plugin(plugin->api(), text, options, link, cancelled);
       });

@@ -33,11 +33,15 @@ struct Kind {
 };
 
 constexpr std::array<Kind, 2> kKinds = {{
-    {"nvrtc", {TargetKind::kCuda, TargetKind::kCuda}, load_nvrtc,
+    {"nvrtc",
+     {TargetKind::kCuda, TargetKind::kCuda},
+     load_nvrtc,
      "install NVRTC 12.0 or newer (part of the CUDA toolkit; or pip install nvidia-cuda-nvrtc) "
      "and, unless it lies "
      "in /usr/local/cuda, point FFPA_JIT_NVRTC at the library or its directory"},
-    {"clang", {TargetKind::kCpu, TargetKind::kEmulator}, load_clang,
+    {"clang",
+     {TargetKind::kCpu, TargetKind::kEmulator},
+     load_clang,
      "install LLVM 22 (Debian 12: apt install libclang-cpp22 libllvm22) and libffpa_jit_clang.so "
      "beside the library, "
      "or point FFPA_JIT_CLANG_PLUGIN at it"},
@@ -76,7 +80,9 @@ CompilerSet::~CompilerSet() = default;
 
 Compiler* CompilerSet::find(const Target& target, std::string* reason) {
   for (size_t i = 0; i < kKinds.size(); ++i) {
-    if (std::find(kKinds[i].targets.begin(), kKinds[i].targets.end(), target.kind) == kKinds[i].targets.end()) continue;
+    if (std::find(kKinds[i].targets.begin(), kKinds[i].targets.end(), target.kind) ==
+        kKinds[i].targets.end())
+      continue;
     State::Slot& slot = state_->loaded(i);
     if (slot.compiler && slot.compiler->supports(target)) return slot.compiler.get();
     if (reason && !slot.compiler) {

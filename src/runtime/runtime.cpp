@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "codegen/template_loader.h"
+#include "compile/source_places.h"
 #include "plan/families/portable_cpu.h"
 #include "plan/shape_class.h"
 
@@ -35,6 +36,7 @@ emulator::Options emulator_options(const RuntimeOptions& options) {
   out.num_threads = options.num_threads;
   out.schedule = options.environment.emulator_schedule;
   out.detect_races = options.environment.emulator_races;
+  out.symbolizer = source_place;
   return out;
 }
 

@@ -2,7 +2,9 @@
 // Here exceptions and crashes become a status.
 #include <clang/Basic/Version.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include "compile/clang/compile_object.h"
 #include "compile/clang/crash_guard.h"
+#include "compile/clang/describe_address.h"
 #include "compile/clang/link_image.h"
 #include "compile/clang/plugin_api.h"
 
@@ -71,6 +74,23 @@ ffpa_jit_clang_result* compile(const ffpa_jit_clang_request* request) noexcept {
   return out.release();
 }
 
+size_t describe_address_guarded(const uint8_t* image, size_t image_bytes, uint64_t address,
+                                char* text, size_t capacity) noexcept {
+  try {
+    auto out = std::make_unique<std::string>();
+    std::string what;
+    if (!run_guarded([&] { describe_address({image, image_bytes}, address, out.get()); }, &what)) {
+      out.release();  // NOLINT: left as the crash left it
+      return 0;
+    }
+    const size_t length = std::min(out->size(), capacity);
+    std::memcpy(text, out->data(), length);
+    return length;
+  } catch (...) {
+    return 0;
+  }
+}
+
 void free_result(ffpa_jit_clang_result* result) noexcept { delete static_cast<Result*>(result); }
 
 // "clang 22.1.8" of "Debian clang version 22.1.8 (1~deb12u1)": what is loaded, not what this was
@@ -95,6 +115,7 @@ extern "C" __attribute__((visibility("default"))) const ffpa_jit_clang_api* ffpa
     void) {
   using namespace ffpa_jit::clang_plugin;
   static const std::string& name = *new std::string(identity());
-  static const ffpa_jit_clang_api api{FFPA_JIT_CLANG_ABI, name.c_str(), compile, free_result};
+  static const ffpa_jit_clang_api api{FFPA_JIT_CLANG_ABI, name.c_str(), compile, free_result,
+                                      describe_address_guarded};
   return &api;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/families/mma.h"
 #include "plan/families/portable_cpu.h"
 #include "plan/families/sdpa_cpu.h"
 #include "plan/families/sdpa_cuda.h"
@@ -10,7 +11,8 @@
 namespace ffpa_jit {
 
 std::span<const KernelFamily* const> kernel_families() {
-  static const std::array<const KernelFamily*, 3> families = {
+  static const std::array<const KernelFamily*, 4> families = {
+      &mma_family(),
       &sdpa_cuda_family(),
       &sdpa_cpu_family(),
       &portable_cpu_family(),

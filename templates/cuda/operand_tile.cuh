@@ -2,18 +2,7 @@
 // outside the operand. Two steps, so that the loads of the next piece fly while the present one is computed on:
 // fetch() into registers, place() into shared memory. The including template defines Element, to_float and kThreads.
 
-struct Operand {
-  const Element* row0;   // first row, first column
-  long long row_stride;  // elements
-  bool aligned;          // every row starts on 16 bytes
-};
-
-FFPA_DEVICE Operand operand_at(const void* tensor, long long offset, long long row_stride) {
-  const Element* row0 = (const Element*)tensor + offset;
-  const unsigned long long row_bytes = (unsigned long long)row_stride * sizeof(Element);
-  const bool aligned = (((unsigned long long)row0 | row_bytes) & 15) == 0;
-  return {row0, row_stride, aligned};
-}
+//% include "cuda/operand.cuh"
 
 // kStride: floats from row to row in shared memory.
 template <int kRows, int kColumns, int kStride>

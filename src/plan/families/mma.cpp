@@ -1,0 +1,381 @@
+// The `mma` family: templates/cuda/mma_forward.cu.j2, and for few queries cuda/mma_combine.cu.j2
+// behind it.
+//
+// A config's numbers: block_m rows and block_n keys a tile, block_d columns of a K chunk,
+// num_stages slots of the ring, num_warps. How the warps lie on a tile follows from them
+// (layout_of). split_kv: 0, or the query heads of a kv head are packed into one tile, whose keys
+// that many blocks share.
+#include "plan/families/mma.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "base/error.h"
+
+namespace ffpa_jit {
+namespace {
+
+constexpr int kMinCapability = 80;
+constexpr int kMaxHeadDim = 1024;
+constexpr int kWarpSize = 32;
+constexpr int kDecodeQueries = 7;      // up to so many, heads are packed and keys split
+constexpr int kMaxOutRegisters = 160;  // of a thread, for O
+constexpr int kMaxSplits = 64;
+constexpr char kEntry[] = "ffpa_mma_forward";
+constexpr char kCombineEntry[] = "ffpa_mma_combine";
+
+int divide_up(int64_t value, int64_t by) { return static_cast<int>((value + by - 1) / by); }
+int round_up(int value, int to) { return divide_up(value, to) * to; }
+
+// Shared memory that one block can have (CUDA C++ Programming Guide, "Compute Capabilities").
+int64_t shared_limit(int capability) {
+  struct Row {
+    int capability, kib;
+  };
+  static constexpr Row kRows[] = {{80, 163}, {86, 99},   {87, 163},  {89, 99},
+                                  {90, 227}, {100, 227}, {103, 227}, {110, 227}};
+  for (const Row& row : kRows) {
+    if (row.capability == capability) return int64_t{row.kib} << 10;
+  }
+  return int64_t{99} << 10;  // sm_12x, and what is not known
+}
+
+// Warps on a tile: warps_m row groups of m_tiles x 16 rows, each shared by warps_n warps side by
+// side along the keys of S and the columns of O.
+struct WarpLayout {
+  int warps_m = 0, warps_n = 0, m_tiles = 0;
+};
+
+int columns_of_warp(const Problem& problem, int warps_n) {
+  return divide_up(problem.head_dim_v, 16 * warps_n) * 16;
+}
+
+// 32 or 48 rows of a warp use an operand fragment of K and V two or three times; as few warps side
+// by side as leave O in registers exchange least. {0, 0, 0}: no layout fits.
+WarpLayout layout_of(const Problem& problem, const KernelConfig& config) {
+  for (const bool single : {false, true}) {
+    for (int warps_n = 1; warps_n <= config.num_warps; warps_n *= 2) {
+      if (config.num_warps % warps_n != 0) break;
+      const int warps_m = config.num_warps / warps_n;
+      if (config.block_m % (16 * warps_m) != 0) continue;
+      const int m_tiles = config.block_m / (16 * warps_m);
+      if (single ? m_tiles != 1 : m_tiles < 2 || m_tiles > 3) continue;
+      if (m_tiles * columns_of_warp(problem, warps_n) / 2 > kMaxOutRegisters) continue;
+      if (config.block_n % (16 * warps_n) != 0) continue;
+      return {warps_m, warps_n, m_tiles};
+    }
+  }
+  return {};
+}
+
+// Bytes of `units` 16-byte units and the gap to the next row: as in cuda/mma_shared.cuh.
+int64_t pitch(int units) { return (units | 1) * 16; }
+
+int64_t v_row_bytes(const Problem& problem, const WarpLayout& layout) {
+  return pitch(layout.warps_n * columns_of_warp(problem, layout.warps_n) / 8);
+}
+
+// Keys of a V chunk: the whole tile where P stays in registers, else as many as a K chunk's slot
+// has room for.
+int chunk_n(const Problem& problem, const KernelConfig& config, const WarpLayout& layout) {
+  int keys = config.block_n;
+  if (layout.warps_n == 1) return keys;
+  const int64_t slot = config.block_n * pitch(config.block_d / 8);
+  while (keys % 32 == 0 && keys * v_row_bytes(problem, layout) > slot) keys /= 2;
+  return keys;
+}
+
+int64_t shared_bytes(const Problem& problem, const KernelConfig& config, const WarpLayout& layout) {
+  const int q_units = divide_up(problem.head_dim, config.block_d) * config.block_d / 8;
+  const int64_t k_slot = config.block_n * pitch(config.block_d / 8);
+  const int64_t v_slot = chunk_n(problem, config, layout) * v_row_bytes(problem, layout);
+  int64_t bytes = config.block_m * pitch(q_units) + config.num_stages * std::max(k_slot, v_slot);
+  if (layout.warps_n > 1) {
+    bytes += config.block_m * (pitch(config.block_n / 8) + 4 * layout.warps_n);
+  }
+  return bytes;
+}
+
+int block_d_at_most(const Problem& problem, int limit) {
+  return round_up(divide_up(problem.head_dim, divide_up(problem.head_dim, limit)), 16);
+}
+
+bool fits(const Problem& problem, const KernelConfig& config, int capability) {
+  const WarpLayout layout = layout_of(problem, config);
+  return layout.warps_m > 0 && shared_bytes(problem, config, layout) <= shared_limit(capability);
+}
+
+// Whether O and S leave a thread fewer registers than the problem's masks and dropout need.
+bool is_tight(const Problem& problem, const KernelConfig& config) {
+  const WarpLayout layout = layout_of(problem, config);
+  if (layout.warps_m == 0) return false;
+  const int held = layout.m_tiles *
+                   (columns_of_warp(problem, layout.warps_n) + config.block_n / layout.warps_n) / 2;
+  const bool windowed = problem.causal || problem.window_left || problem.window_right;
+  const bool modified = problem.has_mask || problem.has_bias || problem.dropout ||
+                        problem.softcap || problem.window_left || problem.layout == Layout::kVarlen;
+  return held > 184 && (modified || (windowed && layout.warps_n > 1));
+}
+
+// Measured on an H200; smaller where shared memory is. num_warps 0 where nothing fits.
+KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
+  struct Row {
+    int max_columns, block_m, num_warps, block_n, block_d, num_stages;
+  };
+  static constexpr Row kRows[] = {
+      {64, 128, 4, 64, 64, 3},   {128, 128, 4, 64, 128, 3},  {256, 64, 4, 64, 256, 2},
+      {320, 128, 8, 64, 160, 4}, {512, 64, 8, 128, 128, 4},  {640, 64, 8, 128, 128, 3},
+      {768, 48, 8, 128, 128, 3}, {1024, 32, 8, 128, 128, 4},
+  };
+  static constexpr Row kFewRows[] = {
+      {256, 16, 4, 64, 256, 4},
+      {512, 16, 4, 64, 128, 5},
+      {1024, 16, 8, 128, 128, 4},
+  };
+  const bool few = max_rows <= 16;
+  const std::span<const Row> rows = few ? std::span<const Row>(kFewRows) : kRows;
+  const Row& row = *std::find_if(rows.begin(), rows.end() - 1, [&](const Row& row) {
+    return problem.head_dim_v <= row.max_columns;
+  });
+  KernelConfig config;
+  config.block_m = row.block_m;
+  config.block_n = row.block_n;
+  config.block_d = block_d_at_most(problem, row.block_d);
+  config.num_stages = row.num_stages;
+  config.num_warps = row.num_warps;
+  if (is_tight(problem, config)) config.block_n /= 2;
+  while (!fits(problem, config, capability)) {
+    if (config.num_stages > 2) {
+      --config.num_stages;
+    } else if (config.block_d > 64) {
+      config.block_d = block_d_at_most(problem, config.block_d - 16);
+    } else if (KernelConfig half = config;
+               half.block_n /= 2, half.block_n >= 16 && layout_of(problem, half).warps_m > 0) {
+      config = half;
+    } else if (config.block_m > 16) {
+      config.block_m = config.block_m > 32 ? config.block_m / 2 / 16 * 16 : 16;
+      config.block_n = row.block_n;
+      config.num_stages = row.num_stages;
+      config.block_d = block_d_at_most(problem, row.block_d);
+      if (config.num_warps > 4) config.num_warps /= 2;
+    } else {
+      return {};
+    }
+  }
+  return config;
+}
+
+void check_config(const Problem& problem, const KernelConfig& config, int capability) {
+  const auto refuse = [&](std::string_view rule) {
+    throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                "family mma cannot build config '{}' for '{}': {}; leave the config out to take "
+                "the default",
+                text_of(config), text_of(problem), rule);
+  };
+  if (config.num_warps < 1 || config.num_warps > 16 ||
+      (config.num_warps & (config.num_warps - 1)) != 0) {
+    refuse("num_warps is 1, 2, 4, 8 or 16");
+  }
+  if (config.block_n < 16 || config.block_n > 256 || (config.block_n & (config.block_n - 1)) != 0) {
+    refuse("block_n is 16, 32, 64, 128 or 256");
+  }
+  if (config.block_m < 16 || config.block_m > 256 || config.block_m % 16 != 0) {
+    refuse("block_m is a multiple of 16 from 16 to 256");
+  }
+  if (config.block_d < 16 || config.block_d > 256 || config.block_d % 16 != 0) {
+    refuse("block_d is a multiple of 16 from 16 to 256");
+  }
+  if (config.num_stages < 2 || config.num_stages > 8) refuse("num_stages is 2 to 8");
+  if (config.cluster != 0) refuse("it has no cluster");
+  if (config.split_kv < 0 || config.split_kv > kMaxSplits)
+    refuse(fmt::format("split_kv is at most {}", kMaxSplits));
+  const WarpLayout layout = layout_of(problem, config);
+  if (layout.warps_m == 0) {
+    refuse(
+        "its warps cannot share a tile with 16, 32 or 48 rows and at most 160 registers of O in "
+        "each");
+  }
+  const int threads = config.num_warps * kWarpSize;
+  const int q_units = divide_up(problem.head_dim, config.block_d) * config.block_d / 8;
+  if (std::max<int64_t>(q_units, layout.warps_n * columns_of_warp(problem, layout.warps_n) / 8) >
+      threads) {
+    refuse("a row of Q or V has more 16-byte units than the block has threads: take more warps");
+  }
+  const int64_t bytes = shared_bytes(problem, config, layout);
+  if (bytes > shared_limit(capability)) {
+    refuse(fmt::format("its tiles take {} bytes of shared memory, a block of sm_{} has {}", bytes,
+                       capability, shared_limit(capability)));
+  }
+}
+
+// How many blocks' registers must fit a multiprocessor.
+int blocks_per_multiprocessor(const Problem& problem, const KernelConfig& config,
+                              const WarpLayout& layout) {
+  const int warps = config.num_warps;
+  const int held = layout.m_tiles *
+                   (columns_of_warp(problem, layout.warps_n) + config.block_n / layout.warps_n) / 2;
+  const int registers = held <= 48 ? 128 : 255;
+  return std::max(1, 65536 / (registers * kWarpSize * warps));
+}
+
+class Mma final : public KernelFamily {
+ public:
+  std::string_view name() const override { return "mma"; }
+
+  std::optional<std::string> refuses(const Problem& problem, const Target& target) const override {
+    const int capability = target.compute_capability();
+    if (capability == 0) return fmt::format("serves CUDA targets, not {}", text_of(target));
+    if (capability < kMinCapability) {
+      return fmt::format("needs sm_{} or later, {} is older", kMinCapability, text_of(target));
+    }
+    if (problem.direction != Direction::kForward) return "has a forward kernel only";
+    if (problem.dtype != DType::kFp16 && problem.dtype != DType::kBf16) {
+      return fmt::format("computes fp16 and bf16 on tensor cores, not {}", name_of(problem.dtype));
+    }
+    for (int head_dim : {problem.head_dim, problem.head_dim_v}) {
+      if (head_dim < 8 || head_dim > kMaxHeadDim || head_dim % 8 != 0) {
+        return fmt::format("head dim {} is not a multiple of 8 from 8 to {}", head_dim,
+                           kMaxHeadDim);
+      }
+    }
+    if (problem.has_bias && problem.bias_dtype != DType::kFp32 &&
+        problem.bias_dtype != problem.dtype) {
+      return fmt::format("a bias is fp32 or {}, not {}", name_of(problem.dtype),
+                         name_of(problem.bias_dtype));
+    }
+    if (tile_config(problem, capability, kMaxHeadDim).num_warps == 0) {
+      return fmt::format("needs more shared memory for head dims {} and {} than the {} KiB of {}",
+                         problem.head_dim, problem.head_dim_v, shared_limit(capability) >> 10,
+                         text_of(target));
+    }
+    return std::nullopt;
+  }
+
+  KernelConfig default_config(const Problem& problem, const Shape& shape,
+                              const DeviceInfo& device) const override {
+    const int capability = device.target.compute_capability();
+    if (shape.seqlen_q > kDecodeQueries) return tile_config(problem, capability, kMaxHeadDim);
+    const int64_t rows = shape.seqlen_q * problem.gqa_group;
+    KernelConfig config =
+        tile_config(problem, capability, static_cast<int>(std::min<int64_t>(rows, kMaxHeadDim)));
+    if (config.num_warps == 0) config = tile_config(problem, capability, kMaxHeadDim);
+    // Two blocks a multiprocessor, each with four tiles of keys at least.
+    const int64_t tiles =
+        std::max<int64_t>(1, shape.batch * shape.heads_kv * divide_up(rows, config.block_m));
+    const int64_t wanted = divide_up(int64_t{2} * std::max(device.multiprocessors, 1), tiles);
+    const int64_t possible = shape.seqlen_k / (4 * config.block_n);
+    config.split_kv =
+        static_cast<int>(std::clamp<int64_t>(std::min(wanted, possible), 1, kMaxSplits));
+    return config;
+  }
+
+  Plan plan(const Problem& problem, const KernelConfig& config,
+            const DeviceInfo& device) const override {
+    if (const auto reason = refuses(problem, device.target)) {
+      throw_error(FFPA_JIT_UNSUPPORTED, "family mma cannot serve '{}' on {}: it {}",
+                  text_of(problem), text_of(device.target), *reason);
+    }
+    const int capability = device.target.compute_capability();
+    check_config(problem, config, capability);
+    Plan plan;
+    plan.family = name();
+    plan.config = config;
+    plan.steps.push_back(forward_step(problem, config, capability));
+    if (config.split_kv > 1) {
+      plan.steps.push_back(combine_step(problem, config, capability));
+      plan.workspace_bytes = [splits = config.split_kv,
+                              columns = problem.head_dim_v](const Shape& shape) {
+        const size_t rows = static_cast<size_t>(shape.batch * shape.heads_q * shape.seqlen_q);
+        return rows * splits * (columns + 1) * sizeof(float);
+      };
+    }
+    return plan;
+  }
+
+ private:
+  static PlanStep forward_step(const Problem& problem, const KernelConfig& config, int capability) {
+    const WarpLayout layout = layout_of(problem, config);
+    PlanStep step;
+    step.template_name = "cuda/mma_forward.cu.j2";
+    step.entry = kEntry;
+    step.context["entry"] = kEntry;
+    step.context["compute_capability"] = capability;
+    step.context["dtype"] = name_of(problem.dtype);
+    step.context["head_dim"] = problem.head_dim;
+    step.context["head_dim_v"] = problem.head_dim_v;
+    step.context["varlen"] = problem.layout == Layout::kVarlen;
+    step.context["window_left"] = problem.window_left;
+    step.context["window_right"] = problem.window_right || problem.causal;
+    step.context["mask"] = problem.has_mask;
+    step.context["bias"] = false;
+    if (problem.has_bias) step.context["bias"] = name_of(problem.bias_dtype);
+    step.context["dropout"] = problem.dropout;
+    step.context["softcap"] = problem.softcap;
+    step.context["lse"] = problem.lse;
+    step.context["packed"] = config.split_kv > 0;
+    step.context["split_kv"] = std::max(config.split_kv, 1);
+    step.context["warps_m"] = layout.warps_m;
+    step.context["warps_n"] = layout.warps_n;
+    step.context["m_tiles"] = layout.m_tiles;
+    step.context["block_n"] = config.block_n;
+    step.context["chunk_d"] = config.block_d;
+    step.context["chunk_n"] = chunk_n(problem, config, layout);
+    step.context["num_stages"] = config.num_stages;
+    step.context["blocks_per_multiprocessor"] = blocks_per_multiprocessor(problem, config, layout);
+    // Where registers are left for them.
+    step.context["q_in_registers"] =
+        problem.head_dim <= 64 && config.block_d >= problem.head_dim &&
+        layout.m_tiles * columns_of_warp(problem, layout.warps_n) <= 128;
+    step.geometry = [config, group = config.split_kv > 0 ? problem.gqa_group : 1,
+                     bytes = shared_bytes(problem, config, layout)](const Shape& shape) {
+      const int64_t blocks = divide_up(shape.seqlen_q * group, config.block_m);
+      const int64_t tiles =
+          blocks * shape.batch * (shape.heads_q / group) * std::max(config.split_kv, 1);
+      if (tiles > std::numeric_limits<int32_t>::max()) {
+        throw_error(FFPA_JIT_UNSUPPORTED,
+                    "'{}' takes {} blocks of family mma; a launch has at most {}: use sdpa",
+                    text_of(shape), tiles, std::numeric_limits<int32_t>::max());
+      }
+      LaunchGeometry geometry;
+      geometry.grid.x = static_cast<uint32_t>(tiles);
+      geometry.block.x = static_cast<uint32_t>(config.num_warps * kWarpSize);
+      geometry.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
+      return geometry;
+    };
+    return step;
+  }
+
+  static PlanStep combine_step(const Problem& problem, const KernelConfig& config, int capability) {
+    constexpr int kWarps = 4;  // a row each
+    PlanStep step;
+    step.template_name = "cuda/mma_combine.cu.j2";
+    step.entry = kCombineEntry;
+    step.context["entry"] = kCombineEntry;
+    step.context["compute_capability"] = capability;
+    step.context["dtype"] = name_of(problem.dtype);
+    step.context["head_dim_v"] = problem.head_dim_v;
+    step.context["varlen"] = problem.layout == Layout::kVarlen;
+    step.context["lse"] = problem.lse;
+    step.context["split_kv"] = config.split_kv;
+    step.context["num_warps"] = kWarps;
+    step.geometry = [](const Shape& shape) {
+      const int64_t rows = shape.batch * shape.heads_q * shape.seqlen_q;
+      LaunchGeometry geometry;
+      geometry.grid.x = static_cast<uint32_t>(
+          std::min<int64_t>(divide_up(rows, kWarps), std::numeric_limits<int32_t>::max()));
+      geometry.block.x = kWarps * kWarpSize;
+      return geometry;
+    };
+    return step;
+  }
+};
+
+}  // namespace
+
+const KernelFamily& mma_family() {
+  static const Mma family;
+  return family;
+}
+
+}  // namespace ffpa_jit

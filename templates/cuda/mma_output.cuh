@@ -1,0 +1,93 @@
+// The end of cuda/mma_forward.cu.j2: O and LSE to global memory, or a split's share of them to the workspace.
+
+// Sums over the lanes of a row, then over the row's warps.
+FFPA_DEVICE void row_sums(RowState& state, unsigned smem) {
+#pragma unroll
+  for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      float& sum = state.sum[i][h];
+      sum += shfl_bfly(sum, 1);
+      sum += shfl_bfly(sum, 2);
+    }
+  }
+  if constexpr (kWarpsN > 1) {
+    const unsigned stats = smem + kStatsBegin;
+    bar_sync(1 + warp_m(), 32 * kWarpsN);  // the last maxima have been read
+#pragma unroll
+    for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        if (lane() % 4 == 0) st_shared_f32(stats + (warp_n() * kBlockM + row_of(i, h)) * 4, state.sum[i][h]);
+      }
+    }
+    bar_sync(1 + warp_m(), 32 * kWarpsN);
+#pragma unroll
+    for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        state.sum[i][h] = 0.0f;
+#pragma unroll
+        for (int w = 0; w < kWarpsN; ++w) state.sum[i][h] += ld_shared_f32(stats + (w * kBlockM + row_of(i, h)) * 4);
+      }
+    }
+  }
+}
+
+// A row that saw no key: O = 0, LSE = -infinity.
+FFPA_DEVICE void store(const OutTile& out, RowState& state, unsigned smem, const ForwardParams& params,
+                       const Tile& tile) {
+  row_sums(state, smem);
+#pragma unroll
+  for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int row = tile.row_begin + row_of(i, h);
+      if (row >= tile.rows) continue;
+      const RowPlace place = place_of(tile, row);
+      const float sum = state.sum[i][h];
+      const float inverse = sum == 0.0f ? 0.0f : {{ "params.dropout_scale" if dropout else "1.0f" }} / sum;
+//% if lse or split_kv > 1
+      const float lse = sum == 0.0f ? -kInfinity
+                                    : state.origin[i][h] * (exponent_scale(params) / kLog2e) + logf(sum);
+//% endif
+//% if split_kv > 1
+      const long long rows = (long long)params.batch * params.heads_q * params.seqlen_q;
+      const long long at = tile.split * rows +
+                           ((long long)tile.batch * params.heads_q + place.head) * params.seqlen_q + place.q;
+      float* partial = (float*)params.workspace;
+      if (warp_n() == 0 && lane() % 4 == 0) partial[at] = lse;
+      float* to = partial + {{ split_kv }} * rows + at * kHeadDimV;
+#pragma unroll
+      for (int j = 0; j < kOTiles; ++j) {
+        const int column = column_of(j);
+        if (kHeadDimV < kWarpsN * kColumns && column >= kHeadDimV) break;
+        to[column] = out.value[i][j][2 * h] * inverse;
+        to[column + 1] = out.value[i][j][2 * h + 1] * inverse;
+      }
+//% else
+      Element* to = (Element*)params.o + offset_of(tile, place.head, tile.q_row + place.q, params.o_stride_batch,
+                                                   params.o_stride_head, params.o_stride_row);
+      const bool paired = ((unsigned long long)to & 3) == 0;
+#pragma unroll
+      for (int j = 0; j < kOTiles; ++j) {
+        const int column = column_of(j);
+        if (kHeadDimV < kWarpsN * kColumns && column >= kHeadDimV) break;
+        const unsigned pair = pack(out.value[i][j][2 * h] * inverse, out.value[i][j][2 * h + 1] * inverse);
+        if (paired) {
+          *(unsigned*)(to + column) = pair;
+        } else {
+          to[column] = (Element)pair;
+          to[column + 1] = (Element)(pair >> 16);
+        }
+      }
+//% if lse
+      if (warp_n() == 0 && lane() % 4 == 0) {
+        params.lse[offset_of(tile, place.head, tile.q_row + place.q, params.lse_stride_batch, params.lse_stride_head,
+                             1)] = lse;
+      }
+//% endif
+//% endif
+    }
+  }
+}

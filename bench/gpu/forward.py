@@ -108,6 +108,7 @@ def decode_rows(runtime, family):
         sets = max(2, (1 << 29) // size)  # more than the L2 holds
         works, torches = [], []
         keep = []
+        workspace = torch.empty(1 << 26, device="cuda", dtype=torch.uint8)  # the pool's memory would be mapped anew in a graph
         for _ in range(sets):
             q = torch.randn(1, heads, 1, d, device="cuda", dtype=torch.bfloat16)
             k, v = (torch.randn(1, heads_kv, n, d, device="cuda", dtype=torch.bfloat16) for _ in range(2))
@@ -115,7 +116,9 @@ def decode_rows(runtime, family):
             keep.append((q, k, v, o))
 
             def ours(q=q, k=k, v=v, o=o):
-                runtime.forward(binding.arguments(q, k, v, o, family=family))
+                args = binding.arguments(q, k, v, o, family=family)
+                args.workspace, args.workspace_bytes = workspace.data_ptr(), workspace.numel()
+                runtime.forward(args)
 
             works.append(ours)
             torches.append(lambda q=q, k=k, v=v: F.scaled_dot_product_attention(q, k, v, enable_gqa=heads != heads_kv))

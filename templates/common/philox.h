@@ -17,30 +17,43 @@ FFPA_DEVICE PhiloxKey philox_key(const ForwardParams& params) {
   return key;
 }
 
-// One 32-bit word: lane `element & 3` of the block with counter {element >> 2, 0, 0}.
-FFPA_DEVICE unsigned philox_word(unsigned long long seed, unsigned long long element) {
-  const unsigned long long block = element >> 2;
-  unsigned counter[4] = {(unsigned)block, (unsigned)(block >> 32), 0u, 0u};
+struct PhiloxBlock {
+  unsigned word[4];
+};
+
+// The block with counter {block, 0, 0}: the words of elements 4 block to 4 block + 3.
+FFPA_DEVICE PhiloxBlock philox_block(unsigned long long seed, unsigned long long block) {
+  PhiloxBlock counter = {(unsigned)block, (unsigned)(block >> 32), 0u, 0u};
   unsigned key[2] = {(unsigned)seed, (unsigned)(seed >> 32)};
   for (int round = 0; round < 10; ++round) {
-    const unsigned long long product0 = 0xD2511F53ull * counter[0];
-    const unsigned long long product1 = 0xCD9E8D57ull * counter[2];
-    counter[0] = (unsigned)(product1 >> 32) ^ counter[1] ^ key[0];
-    counter[1] = (unsigned)product1;
-    counter[2] = (unsigned)(product0 >> 32) ^ counter[3] ^ key[1];
-    counter[3] = (unsigned)product0;
+    const unsigned long long product0 = 0xD2511F53ull * counter.word[0];
+    const unsigned long long product1 = 0xCD9E8D57ull * counter.word[2];
+    counter.word[0] = (unsigned)(product1 >> 32) ^ counter.word[1] ^ key[0];
+    counter.word[1] = (unsigned)product1;
+    counter.word[2] = (unsigned)(product0 >> 32) ^ counter.word[3] ^ key[1];
+    counter.word[3] = (unsigned)product0;
     key[0] += 0x9E3779B9u;
     key[1] += 0xBB67AE85u;
   }
-  const unsigned low_pair = element & 1 ? counter[1] : counter[0];
-  const unsigned high_pair = element & 1 ? counter[3] : counter[2];
+  return counter;
+}
+
+// Word `element & 3` of block `element >> 2`.
+FFPA_DEVICE unsigned philox_word(unsigned long long seed, unsigned long long element) {
+  const PhiloxBlock block = philox_block(seed, element >> 2);
+  const unsigned low_pair = element & 1 ? block.word[1] : block.word[0];
+  const unsigned high_pair = element & 1 ? block.word[3] : block.word[2];
   return element & 2 ? high_pair : low_pair;
 }
 
 // The number lies in (0, 1]: the word is rounded to float first, as curand does.
-FFPA_DEVICE bool dropout_keeps(unsigned long long seed, unsigned long long element, float p) {
-  const float uniform = ((float)philox_word(seed, element) + 1.0f) * 2.3283064365386963e-10f;
+FFPA_DEVICE bool word_keeps(unsigned word, float p) {
+  const float uniform = ((float)word + 1.0f) * 2.3283064365386963e-10f;
   return uniform > p;
+}
+
+FFPA_DEVICE bool dropout_keeps(unsigned long long seed, unsigned long long element, float p) {
+  return word_keeps(philox_word(seed, element), p);
 }
 
 // Element of row (batch, head, q) at key 0, the offset included: keys follow one by one.

@@ -106,6 +106,32 @@ FFPA_DEVICE void load_pairs(Value (&to)[kSTiles][2], const Value* row, long long
   }
 }
 
+// Asks for the mask's rows of [kv, kv + kBlockN), so that they are near when mask_scores() reads them.
+FFPA_DEVICE void prefetch_rows(const void* mask, int bytes, const Tile& tile, int kv,
+                               long long stride_batch, long long stride_head, long long stride_row,
+                               long long stride_key) {
+  if (stride_key != 1) return;
+  const int lines = (kBlockN * bytes + 127) / 128;  // of 128 bytes, of a row
+  for (int piece = (int)threadIdx.x; piece < kBlockM * lines; piece += kThreads) {
+    const RowPlace place = place_of(tile, tile.row_begin + piece / lines);
+    const int key = kv + piece % lines * (128 / bytes);
+    if (key >= tile.seqlen_k) continue;
+    prefetch_global_l1((const char*)mask + bytes * (tile.batch * stride_batch + place.head * stride_head +
+                                                    place.q * stride_row + key));
+  }
+}
+
+FFPA_DEVICE void prefetch_masks(const ForwardParams& params, const Tile& tile, int kv) {
+//% if mask
+  prefetch_rows(params.mask, 1, tile, kv, params.mask_stride_batch, params.mask_stride_head,
+                params.mask_stride_row, params.mask_stride_key);
+//% endif
+//% if bias
+  prefetch_rows(params.bias, sizeof(BiasElement), tile, kv, params.bias_stride_batch, params.bias_stride_head,
+                params.bias_stride_row, params.bias_stride_key);
+//% endif
+}
+
 // Whether pairs of an even number of keys lie together and aligned in every row.
 FFPA_DEVICE bool is_paired(const void* mask, int bytes, long long strides, long long stride_key, int seqlen_k) {
   return stride_key == 1 && seqlen_k % 2 == 0 && strides % 2 == 0 && (unsigned long long)mask % (2 * bytes) == 0;
@@ -273,9 +299,10 @@ FFPA_DEVICE void online_softmax(ProbTile& probs, ScoreTile& scores, RowState& st
 
 // Four decisions as bits 0 to 3: of the elements of one block of Philox, `element` being its first.
 FFPA_DEVICE unsigned kept_of_block(unsigned long long seed, unsigned long long element, float p) {
+  const PhiloxBlock block = philox_block(seed, element >> 2);
   unsigned kept = 0;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) kept |= (unsigned)dropout_keeps(seed, element + i, p) << i;
+  for (int i = 0; i < 4; ++i) kept |= (unsigned)word_keeps(block.word[i], p) << i;
   return kept;
 }
 

@@ -29,8 +29,8 @@ FFPA_DEVICE unsigned row_blocks(const ForwardParams& params) {
 }
 
 //% if window_right
-// Heads whose blocks are ordered together.
-constexpr unsigned kHeadsTogether = 16;
+// Heads whose blocks are ordered together: their K and V are read at the same pace, and share L2.
+constexpr unsigned kHeadsTogether = 4096 / (kHeadDim + kHeadDimV) > 0 ? 4096 / (kHeadDim + kHeadDimV) : 1;
 //% endif
 
 // Rows past the end are read as the last one, and never stored.

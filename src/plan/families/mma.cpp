@@ -21,7 +21,7 @@ constexpr int kMaxHeadDim = 1024;
 constexpr int kWarpSize = 32;
 constexpr int kDecodeQueries = 7;      // up to so many, heads are packed and keys split
 constexpr int kMaxOutRegisters = 160;  // of a thread, for O
-constexpr int kMaxSplits = 64;
+constexpr int kMaxSplits = 128;
 constexpr char kEntry[] = "ffpa_mma_forward";
 constexpr char kCombineEntry[] = "ffpa_mma_combine";
 
@@ -124,9 +124,9 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
     int max_columns, block_m, num_warps, block_n, block_d, num_stages;
   };
   static constexpr Row kRows[] = {
-      {64, 128, 4, 64, 64, 3},   {128, 128, 4, 64, 128, 3},  {256, 64, 4, 64, 256, 2},
-      {320, 128, 8, 64, 160, 4}, {512, 64, 8, 128, 128, 4},  {640, 64, 8, 128, 128, 3},
-      {768, 48, 8, 128, 128, 3}, {1024, 32, 8, 128, 128, 4},
+      {64, 128, 4, 64, 64, 3},   {128, 128, 4, 64, 128, 3}, {256, 64, 4, 64, 256, 2},
+      {320, 128, 8, 64, 160, 4}, {512, 64, 8, 256, 64, 3},  {640, 64, 8, 128, 128, 3},
+      {768, 48, 8, 128, 128, 3}, {1024, 32, 8, 256, 64, 3},
   };
   static constexpr Row kFewRows[] = {
       {256, 16, 4, 64, 256, 4},
@@ -144,7 +144,13 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
   config.block_d = block_d_at_most(problem, row.block_d);
   config.num_stages = row.num_stages;
   config.num_warps = row.num_warps;
-  if (is_tight(problem, config)) config.block_n /= 2;
+  if (is_tight(problem, config)) {
+    config.block_n /= 2;
+    if (row.block_n == 256) {
+      config.block_d = block_d_at_most(problem, 2 * row.block_d);
+      config.num_stages = 4;
+    }
+  }
   while (!fits(problem, config, capability)) {
     if (config.num_stages > 2) {
       --config.num_stages;
@@ -164,6 +170,16 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
     }
   }
   return config;
+}
+
+// How many blocks' registers must fit a multiprocessor.
+int blocks_per_multiprocessor(const Problem& problem, const KernelConfig& config,
+                              const WarpLayout& layout) {
+  const int warps = config.num_warps;
+  const int held = layout.m_tiles *
+                   (columns_of_warp(problem, layout.warps_n) + config.block_n / layout.warps_n) / 2;
+  const int registers = held <= 48 ? 128 : 255;
+  return std::max(1, 65536 / (registers * kWarpSize * warps));
 }
 
 void check_config(const Problem& problem, const KernelConfig& config, int capability) {
@@ -209,16 +225,6 @@ void check_config(const Problem& problem, const KernelConfig& config, int capabi
   }
 }
 
-// How many blocks' registers must fit a multiprocessor.
-int blocks_per_multiprocessor(const Problem& problem, const KernelConfig& config,
-                              const WarpLayout& layout) {
-  const int warps = config.num_warps;
-  const int held = layout.m_tiles *
-                   (columns_of_warp(problem, layout.warps_n) + config.block_n / layout.warps_n) / 2;
-  const int registers = held <= 48 ? 128 : 255;
-  return std::max(1, 65536 / (registers * kWarpSize * warps));
-}
-
 class Mma final : public KernelFamily {
  public:
   std::string_view name() const override { return "mma"; }
@@ -260,10 +266,16 @@ class Mma final : public KernelFamily {
     KernelConfig config =
         tile_config(problem, capability, static_cast<int>(std::min<int64_t>(rows, kMaxHeadDim)));
     if (config.num_warps == 0) config = tile_config(problem, capability, kMaxHeadDim);
-    // Two blocks a multiprocessor, each with four tiles of keys at least.
+    if (config.num_warps == 0) return config;
+    // As many blocks as run at once, each with four tiles of keys at least.
+    const WarpLayout layout = layout_of(problem, config);
+    const int64_t resident = std::min<int64_t>(
+        (shared_limit(capability) + 1024) / (shared_bytes(problem, config, layout) + 1024),
+        blocks_per_multiprocessor(problem, config, layout));
     const int64_t tiles =
         std::max<int64_t>(1, shape.batch * shape.heads_kv * divide_up(rows, config.block_m));
-    const int64_t wanted = divide_up(int64_t{2} * std::max(device.multiprocessors, 1), tiles);
+    const int64_t wanted =
+        std::max(device.multiprocessors, 1) * std::max<int64_t>(resident, 1) / tiles;
     const int64_t possible = shape.seqlen_k / (4 * config.block_n);
     config.split_kv =
         static_cast<int>(std::clamp<int64_t>(std::min(wanted, possible), 1, kMaxSplits));
@@ -347,7 +359,7 @@ class Mma final : public KernelFamily {
   }
 
   static PlanStep combine_step(const Problem& problem, const KernelConfig& config, int capability) {
-    constexpr int kWarps = 4;  // a row each
+    constexpr int kWarps = 8;
     PlanStep step;
     step.template_name = "cuda/mma_combine.cu.j2";
     step.entry = kCombineEntry;
@@ -362,8 +374,8 @@ class Mma final : public KernelFamily {
     step.geometry = [](const Shape& shape) {
       const int64_t rows = shape.batch * shape.heads_q * shape.seqlen_q;
       LaunchGeometry geometry;
-      geometry.grid.x = static_cast<uint32_t>(
-          std::min<int64_t>(divide_up(rows, kWarps), std::numeric_limits<int32_t>::max()));
+      geometry.grid.x =
+          static_cast<uint32_t>(std::min<int64_t>(rows, std::numeric_limits<int32_t>::max()));
       geometry.block.x = kWarps * kWarpSize;
       return geometry;
     };

@@ -1,0 +1,5 @@
+// Hints that memory will be read soon, emulated: nothing happens. PTX ISA, "Data Movement and Conversion Instructions:
+// prefetch".
+
+// prefetch.global.L1: the cache line of `address`.
+FFPA_DEVICE void prefetch_global_l1(const void*) {}

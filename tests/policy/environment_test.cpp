@@ -77,6 +77,8 @@ TEST(Environment, ReadsEveryVariable) {
       {"FFPA_TRITON_ALLOW_SMALL_D", "False"},
       {"FFPA_CUTE_ALLOW_SMALL_D", "off"},
       {"FFPA_FORCE_NO_SDPA_FALLBACK", "1"},
+      {"FFPA_JIT_EMULATOR_SCHEDULE", "shuffle:7"},
+      {"FFPA_JIT_EMULATOR_RACES", "0"},
   });
   EXPECT_EQ(e.cache_dir, "/tmp/c");
   EXPECT_THAT(e.cache_path, ElementsAre("/a.db", "/b.db"));
@@ -94,6 +96,8 @@ TEST(Environment, ReadsEveryVariable) {
   EXPECT_FALSE(e.allow_small_d || e.cuda_allow_small_d || e.triton_allow_small_d ||
                e.cute_allow_small_d);
   EXPECT_TRUE(e.force_no_fallback);
+  EXPECT_EQ(e.emulator_schedule, (emulator::Schedule{emulator::Order::kShuffle, 7}));
+  EXPECT_FALSE(e.emulator_races);
   for (const EnvironmentEntry& one : e.entries()) EXPECT_EQ(one.source, one.variable->name);
 }
 

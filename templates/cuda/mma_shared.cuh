@@ -128,7 +128,7 @@ struct Ring {
   int load_kv, load_piece;  // what is loaded next, unless kWhole
   unsigned begin;
   unsigned load_to;  // bytes from `begin`; the next slot is the one to be read
-  Copies copies;
+  Copies copies{};  // a tile without keys never begins any
 
   FFPA_DEVICE static unsigned after(unsigned slot) {
     return slot == (kStages - 1) * kSlotBytes ? 0 : slot + kSlotBytes;

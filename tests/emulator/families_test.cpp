@@ -1,0 +1,63 @@
+// Random problems through the whole runtime on emulated CUDA devices, against the fp64 reference. A failure prints the
+// problem's seed: FFPA_TEST_SEED=<seed> runs that one only.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "ffpa_jit/ffpa_jit.h"
+#include "properties/check.h"
+
+namespace ffpa_jit::properties {
+namespace {
+
+class Emulated : public testing::TestWithParam<int> {  // compute capability
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "ffpa_emulator_XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    cache_dir_ = pattern;
+    ffpa_jit_runtime_options options = FFPA_JIT_RUNTIME_OPTIONS_INIT;
+    options.cache_dir = pattern.c_str();
+    ASSERT_EQ(ffpa_jit_runtime_create(&options, &runtime_), FFPA_JIT_OK) << ffpa_jit_last_error();
+  }
+
+  void TearDown() override {
+    ffpa_jit_runtime_destroy(runtime_);
+    std::filesystem::remove_all(cache_dir_);
+  }
+
+  void check_family(const char* family, uint64_t first, uint64_t count) {
+    if (const char* only = std::getenv("FFPA_TEST_SEED")) {
+      first = std::strtoull(only, nullptr, 10);
+      count = 1;
+    }
+    for (uint64_t seed = first; seed < first + count; ++seed) {
+      RandomProblem problem(seed);
+      ffpa_jit_attention_args args = problem.args();
+      args.family = family;
+      args.device_kind = FFPA_JIT_EMULATED_CUDA;
+      args.device_index = GetParam();
+      const ffpa_jit_status status = ffpa_jit_attention_forward(runtime_, &args);
+      if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
+      ASSERT_EQ(status, FFPA_JIT_OK) << problem.text() << "\n" << ffpa_jit_last_error();
+      judge_.expect_right(problem);
+    }
+    judge_.expect_accurate_on_average();
+  }
+
+  ffpa_jit_runtime* runtime_ = nullptr;
+  std::filesystem::path cache_dir_;
+  Judge judge_;
+};
+
+TEST_P(Emulated, SdpaFamily) { check_family("sdpa", static_cast<uint64_t>(GetParam()) * 1000, 30); }
+TEST_P(Emulated, RoutedFamily) { check_family(nullptr, static_cast<uint64_t>(GetParam()) * 1000 + 500, 30); }
+
+INSTANTIATE_TEST_SUITE_P(Capabilities, Emulated, testing::Values(75, 80, 89, 90),
+                         [](const auto& info) { return "sm_" + std::to_string(info.param); });
+
+}  // namespace
+}  // namespace ffpa_jit::properties

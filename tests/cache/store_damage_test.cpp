@@ -160,8 +160,14 @@ TEST_F(StoreTest, ProcessesThatSeeTheDamageTogetherMoveItAsideOnce) {
         while (::read(start[0], &go, 1) < 0) {
         }
         if (!store) store = open();
-        const bool put = store->put_kernel(test_kernel(p));
-        const bool found = store->find_kernel(test_kernel(p).key, "").has_value();
+        bool put = store->put_kernel(test_kernel(p));
+        bool found = store->find_kernel(test_kernel(p).key, "").has_value();
+        if (!found && p % 2) {
+          // Put into the damaged file's journal just before another process moved the file: a miss,
+          // and the next put lands in the new file.
+          put = store->put_kernel(test_kernel(p));
+          found = store->find_kernel(test_kernel(p).key, "").has_value();
+        }
         store.reset();
         ::_exit(put && found ? 0 : 1);
       }

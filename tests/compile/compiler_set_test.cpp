@@ -96,9 +96,9 @@ TEST(CompilerSet, ATargetWithoutAnyCompilerIsExplained) {
   std::string reason;
   EXPECT_EQ(set.find({TargetKind::kHip, "gfx942"}, &reason), nullptr);
   EXPECT_THAT(reason, HasSubstr("no compiler of this version"));
-  const Error error = test::error_of([&] { set.for_target({TargetKind::kEmulator, "sm_80"}); });
+  const Error error = test::error_of([&] { set.for_target({TargetKind::kHip, "gfx942"}); });
   EXPECT_EQ(error.code(), FFPA_JIT_NO_COMPILER);
-  EXPECT_THAT(error.what(), HasSubstr("emu:sm_80"));
+  EXPECT_THAT(error.what(), HasSubstr("gfx942"));
 }
 
 TEST(CompilerSet, AnUnknownArchitectureListsTheKnown) {

@@ -63,7 +63,8 @@ constexpr std::array<Level, 5> kLevels = {
 // Kernels for the emulator are C++ for this machine, instrumented: every load and store calls back
 // (templates/cuda/lib/emu/prelude.cuh), __shared__ variables are thread-local ones whose address is
 // asked for, line tables let reports name places. -O0: an mma kernel for D = 512 takes 0.09 s to
-// compile and 0.70 s at -O1, and runs 5 to 50 % slower. A kernel's frame must fit its emulated
+// compile and 0.70 s at -O1, and runs 5 to 50 % slower. Locals start as a pattern, so that
+// one that is never set is the same garbage every time. A kernel's frame must fit its emulated
 // thread's stack.
 constexpr std::array kEmulator = {"-triple",
                                   "x86_64-unknown-linux-gnu",
@@ -81,6 +82,7 @@ constexpr std::array kEmulator = {"-triple",
                                   "-ffreestanding",
                                   "-fno-rtti",
                                   "-fno-threadsafe-statics",
+                                  "-ftrivial-auto-var-init=pattern",
                                   "-fwarn-stack-size=98304",
                                   "-Werror=frame-larger-than",
                                   "-Wno-unknown-pragmas",

@@ -24,11 +24,14 @@ bool inside_shared(const Launch& launch, uint64_t offset, uint64_t bytes) {
 }
 
 [[noreturn]] void fail_alignment(Fiber& fiber, const void* place, const char* what, uint64_t bytes,
-                                 std::string_view where) {
+                                 const char* space, uint64_t address) {
   fail(fiber, place,
-       fmt::format("misaligned: {} of {} bytes at {}, which is not a multiple of {}", what, bytes,
-                   where, bytes));
+       fmt::format("misaligned: {} of {} bytes at {} {:#x}, which is not a multiple of {}", what,
+                   bytes, space, address, bytes));
 }
+
+constexpr const char* kSharedSpace = "shared memory offset";
+constexpr const char* kGlobalSpace = "global address";
 
 template <bool kWrite>
 void access_shared(Fiber& fiber, const void* place, uint64_t offset, uint64_t bytes,
@@ -36,8 +39,7 @@ void access_shared(Fiber& fiber, const void* place, uint64_t offset, uint64_t by
   constexpr const char* kWhat = kWrite ? "write" : "read";
   const Launch& launch = *fiber.cluster->launch;
   if (!inside_shared(launch, offset, bytes)) fail_bounds(fiber, place, kWhat, offset, bytes);
-  if (offset % alignment != 0)
-    fail_alignment(fiber, place, kWhat, bytes, fmt::format("shared memory offset {}", offset));
+  if (offset % alignment != 0) fail_alignment(fiber, place, kWhat, bytes, kSharedSpace, offset);
   if (!launch.detect_races) return;
   const Accessor who = accessor_of(fiber, place);
   ShadowMemory& shadow = *fiber.block->shadow;
@@ -59,24 +61,17 @@ void access(Fiber& fiber, const void* place, const void* memory, uint64_t bytes,
   if (!launch.ranges->find(address, bytes, kWrite, fiber.block->range_hint[kWrite])) {
     if (!kWrite && address >= launch.image_begin && address < launch.image_end)
       return;  // the kernel's constants
-    fail(fiber, place,
-         fmt::format("out of bounds: {} of {} bytes of global memory {}", kWhat, bytes,
-                     launch.ranges->describe(address, bytes, kWrite)));
+    // In two statements: what a call that does not return was given is never destroyed.
+    std::string& text = fiber.cluster->failure.what;
+    text = fmt::format("out of bounds: {} of {} bytes of global memory {}", kWhat, bytes,
+                       launch.ranges->describe(address, bytes, kWrite));
+    fail(fiber, place, std::move(text));
   }
-  if (address % alignment != 0)
-    fail_alignment(fiber, place, kWhat, bytes, fmt::format("global address {:#x}", address));
+  if (address % alignment != 0) fail_alignment(fiber, place, kWhat, bytes, kGlobalSpace, address);
 }
 
-}  // namespace
-
-Accessor accessor_of(const Fiber& fiber, const void* place) {
-  const Warp& warp = *fiber.warp;
-  return {warp.tag | fiber.thread->lane << Tag::kLaneShift, fiber.cluster->clocks.of(warp.index),
-          static_cast<uint32_t>(reinterpret_cast<uintptr_t>(place))};
-}
-
-void fail_shared(Fiber& fiber, const void* place, const char* what, uint32_t bytes,
-                 const Finding& finding) {
+Failure shared_failure(const Fiber& fiber, const void* place, const char* what, uint32_t bytes,
+                       const Finding& finding) {
   Failure failure;
   failure.place = place;
   failure.shared_offset = finding.offset;
@@ -110,7 +105,20 @@ void fail_shared(Fiber& fiber, const void* place, const char* what, uint32_t byt
           "{} by {}", finding.hazard == Hazard::kRaceWithWrite ? "written" : "read", other);
       break;
   }
-  fail(fiber, std::move(failure));
+  return failure;
+}
+
+}  // namespace
+
+Accessor accessor_of(const Fiber& fiber, const void* place) {
+  const Warp& warp = *fiber.warp;
+  return {warp.tag | fiber.thread->lane << Tag::kLaneShift, fiber.cluster->clocks.of(warp.index),
+          static_cast<uint32_t>(reinterpret_cast<uintptr_t>(place))};
+}
+
+void fail_shared(Fiber& fiber, const void* place, const char* what, uint32_t bytes,
+                 const Finding& finding) {
+  fail(fiber, shared_failure(fiber, place, what, bytes, finding));
 }
 
 void check_read(FfpaEmuThread* self, const void* place, const void* memory,
@@ -131,8 +139,7 @@ void check_atomic(FfpaEmuThread* self, const void* place, void* memory, unsigned
   // Atomics do not race with each other; that they do with plain accesses is not looked for.
   if (!inside_shared(*fiber.cluster->launch, offset, bytes))
     fail_bounds(fiber, place, "atomic", offset, bytes);
-  if (offset % bytes != 0)
-    fail_alignment(fiber, place, "atomic", bytes, fmt::format("shared memory offset {}", offset));
+  if (offset % bytes != 0) fail_alignment(fiber, place, "atomic", bytes, kSharedSpace, offset);
 }
 
 unsigned shared_address(FfpaEmuThread* self, const void* place, const void* memory) {
@@ -150,8 +157,7 @@ unsigned char* locate_shared(Fiber& fiber, const void* place, const char* what, 
                              uint32_t bytes) {
   if (!inside_shared(*fiber.cluster->launch, address, bytes))
     fail_bounds(fiber, place, what, address, bytes);
-  if (address % bytes != 0)
-    fail_alignment(fiber, place, what, bytes, fmt::format("shared memory offset {}", address));
+  if (address % bytes != 0) fail_alignment(fiber, place, what, bytes, kSharedSpace, address);
   return fiber.block->shared + address;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/emulator/barriers.h"
+#include "device/emulator/sanitizer_fibers.h"
 
 namespace ffpa_jit::emulator {
 namespace {
@@ -125,7 +126,9 @@ void switch_to(Cluster& cluster, Fiber& to) {
   Fiber* from = cluster.current;
   if (from == &to) return;
   cluster.current = &to;
+  begin_switch(*from, to);
   const transfer_t back = jump_fcontext(to.context, from);
+  end_switch(*from, static_cast<Fiber*>(back.data));
   static_cast<Fiber*>(back.data)->context = back.fctx;
 }
 
@@ -144,6 +147,7 @@ void fiber_main(transfer_t from) {
   before->context = from.fctx;
   Cluster& cluster = *before->cluster;
   Fiber& self = *cluster.current;
+  end_switch(self, before);
   cluster.launch->run(cluster.launch->params);
   finish(self);
   switch_to(cluster, next(cluster));
@@ -215,9 +219,11 @@ void run_cluster(Cluster& cluster) {
     Fiber& fiber = cluster.fibers[i];
     // Stacks lie a power of two apart: without this the lanes' frames would fall into the same
     // cache sets.
+    prepare_stack(fiber);
     auto* top = reinterpret_cast<unsigned char*>(fiber.thread) - i % kWarpSize * 192;
     fiber.context = make_fcontext(top, kFfpaEmuStackBytes / 2, fiber_main);
   }
+  prepare_main(cluster.main);
   switch_to(cluster, next(cluster));
 }
 

@@ -60,6 +60,14 @@ struct PendingCopy {
   const void* place;
 };
 
+// What the sanitizers keep of a stack (sanitizer_fibers.h).
+struct SanitizerState {
+  void* fake_stack = nullptr;
+  const void* bottom = nullptr;
+  size_t size = 0;
+  void* context = nullptr;
+};
+
 struct Fiber {
   FfpaEmuThread* thread = nullptr;
   boost::context::detail::fcontext_t context = nullptr;
@@ -70,6 +78,7 @@ struct Fiber {
   Wait wait;
   unsigned result = 0;  // of a reduction, set by whoever completed it
   std::vector<PendingCopy> copies;
+  SanitizerState sanitizer;
   std::vector<uint32_t> copy_groups;  // end in `copies` of each committed group, oldest first
 };
 

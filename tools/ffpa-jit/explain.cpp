@@ -1,6 +1,7 @@
 // ffpa-jit explain: which family serves a problem, by which rule, with which config, and what would
 // change that.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "ffpa-jit/inspection.h"
@@ -166,8 +167,17 @@ int explain(const Session& session, const ExplainOptions& options) {
   out["device_name"] = device.name;
   out["families"] = Json::array();
   for (const FamilyVerdict& verdict : seen.planned.route.verdicts) {
-    out["families"].push_back(
-        {{"family", verdict.family}, {"serves", verdict.serves}, {"reason", verdict.reason}});
+    // One name may stand for a family per kind of device: the one that serves speaks for the name.
+    const auto same =
+        std::find_if(out["families"].begin(), out["families"].end(),
+                     [&](const Json& each) { return each["family"] == verdict.family; });
+    const Json row{
+        {"family", verdict.family}, {"serves", verdict.serves}, {"reason", verdict.reason}};
+    if (same == out["families"].end()) {
+      out["families"].push_back(row);
+    } else if (verdict.serves) {
+      *same = row;
+    }
   }
   out["rules"] = Json::array();
   for (const RuleDescription& rule : routing_rules()) {

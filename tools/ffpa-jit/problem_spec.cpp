@@ -95,7 +95,8 @@ DescribedProblem::DescribedProblem(const ProblemSpec& given, const DeviceRef& de
                                    {s.head_dim, "head-dim"},
                                    {s.head_dim_v, "head-dim-v"}}) {
     if (size < 1 || size > INT32_MAX) {
-      throw_error(FFPA_JIT_INVALID_ARGUMENT, "--{} is {}; allowed: 1 to {}", flag, size, INT32_MAX);
+      throw_error(FFPA_JIT_INVALID_ARGUMENT, "--{} is {}; allowed: 1 to {}", flag, size,
+                  std::string_view(flag).starts_with("head-dim") ? kMaxHeadDim : INT32_MAX);
     }
   }
   args_.device_kind = device_kind_of(device);

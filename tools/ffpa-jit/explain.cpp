@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string_view>
 
 #include "ffpa-jit/inspection.h"
 #include "ffpa-jit/session.h"
@@ -85,12 +87,14 @@ class Alternatives {
     if (spec_.layout != Layout::kBhnd)
       change_spec("--layout bhnd", [](ProblemSpec& s) { s.layout = Layout::kBhnd; });
 
-    for (const KernelFamily* family : kernel_families()) {
-      if (family->name() == request_.family) continue;
+    std::set<std::string_view> names;  // families of other devices may share a name
+    for (const KernelFamily* family : kernel_families()) names.insert(family->name());
+    for (const std::string_view name : names) {
+      if (name == request_.family) continue;
       RouteRequest request = request_;
-      request.family = family->name();
+      request.family = name;
       if (answer_of(request, environment_).family != "error")
-        consider(fmt::format("--family {}", family->name()), request, environment_);
+        consider(fmt::format("--family {}", name), request, environment_);
     }
     for (const Policy policy : {Policy::kNative, Policy::kReference}) {
       RouteRequest request = request_;

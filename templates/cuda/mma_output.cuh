@@ -12,13 +12,12 @@ FFPA_DEVICE void row_sums(RowState& state, unsigned smem) {
     }
   }
   if constexpr (kWarpsN > 1) {
-    const unsigned stats = smem + kStatsBegin;
     bar_sync(1 + warp_m(), 32 * kWarpsN);  // the last maxima have been read
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        if (lane() % 4 == 0) st_shared_f32(stats + (warp_n() * kBlockM + row_of(i, h)) * 4, state.sum[i][h]);
+        if (lane() % 4 == 0) st_shared_f32(stats_address(smem, row_of(i, h), warp_n()), state.sum[i][h]);
       }
     }
     bar_sync(1 + warp_m(), 32 * kWarpsN);
@@ -28,7 +27,7 @@ FFPA_DEVICE void row_sums(RowState& state, unsigned smem) {
       for (int h = 0; h < 2; ++h) {
         state.sum[i][h] = 0.0f;
 #pragma unroll
-        for (int w = 0; w < kWarpsN; ++w) state.sum[i][h] += ld_shared_f32(stats + (w * kBlockM + row_of(i, h)) * 4);
+        for (int w = 0; w < kWarpsN; ++w) state.sum[i][h] += ld_shared_f32(stats_address(smem, row_of(i, h), w));
       }
     }
   }

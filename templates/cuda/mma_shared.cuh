@@ -4,7 +4,7 @@
 // tile's keys are zero.
 //
 // From the start: Q [kBlockM][kQUnits], the ring's slots, and where warps share rows P [kBlockM][kBlockN] and one float
-// for each warp and row. src/plan/families/mma.cpp adds up the same bytes.
+// for each row and warp. src/plan/families/mma.cpp adds up the same bytes.
 //% include "cuda/operand.cuh"
 
 constexpr int kUnit = 8;  // elements of 16 bytes
@@ -20,7 +20,14 @@ constexpr int kProbsPitch = kPitchOf<kBlockN / kUnit>;
 constexpr int kSlotBytes = kBlockN * kKPitch > kChunkN * kVPitch ? kBlockN * kKPitch : kChunkN * kVPitch;
 constexpr int kRingBegin = kBlockM * kQPitch;
 constexpr int kProbsBegin = kRingBegin + kStages * kSlotBytes;
-constexpr int kStatsBegin = kProbsBegin + kBlockM * kProbsPitch;
+// One float for each row and warp: in the gap behind the row's P, which has room for four.
+constexpr bool kStatsInGap = kWarpsN <= 4;
+constexpr int kStatsBegin = kProbsBegin + (kStatsInGap ? kBlockN * 2 : kBlockM * kProbsPitch);
+constexpr int kStatsPitch = kStatsInGap ? kProbsPitch : kWarpsN * 4;
+
+FFPA_DEVICE unsigned stats_address(unsigned smem, int row, int warp) {
+  return smem + kStatsBegin + row * kStatsPitch + warp * 4;
+}
 
 // The first kUnit elements of `from`, or zeros.
 FFPA_DEVICE void copy_elements(unsigned to, const Element* from, bool inside) {
@@ -43,15 +50,15 @@ struct Copies {
   int rows_inside;  // of them, that exist: the others become zero
 
   // Rows [row, row + kTileRows), of which those before row_end exist; kUnits units of each from `unit` on, of which
-  // those before unit_end exist.
-  template <int kTileRows, int kUnits>
+  // those before unit_end exist. kPitch: bytes from row to row in shared memory.
+  template <int kTileRows, int kUnits, int kPitch>
   FFPA_DEVICE void begin(unsigned tile, const Operand& from, int row, int row_end, int unit, int unit_end) {
     static_assert(kUnits <= kThreads);
     const int own_row = (int)threadIdx.x / kUnits;
     const int own_unit = (int)threadIdx.x % kUnits;
     row_step = kThreads / kUnits;
-    to = tile + own_row * kPitchOf<kUnits> + own_unit * 16;
-    to_step = row_step * kPitchOf<kUnits>;
+    to = tile + own_row * kPitch + own_unit * 16;
+    to_step = row_step * kPitch;
     source = from.row0 + (row + own_row) * from.row_stride + (unit + own_unit) * kUnit;
     source_step = row_step * from.row_stride;
     rows = own_row < row_step ? kTileRows - own_row : 0;
@@ -104,9 +111,13 @@ FFPA_DEVICE void load_q(unsigned smem, const ForwardParams& params, const Tile& 
 //% else
   const Operand q = operand_at(params.q, offset_of(tile, tile.head, tile.q_row, params.q_stride_batch,
                                                    params.q_stride_head, params.q_stride_row), params.q_stride_row);
-  Copies copies;
-  copies.begin<kBlockM, kQUnits>(smem, q, tile.row_begin, tile.rows, 0, kHeadDim / kUnit);
-  copies.copy<Copies::kCount<kBlockM, kQUnits>>(0, 1);
+#pragma unroll 1
+  for (int chunk = 0; chunk < kKChunks; ++chunk) {
+    Copies copies;
+    copies.begin<kBlockM, kKUnits, kQPitch>(smem + chunk * kKUnits * 16, q, tile.row_begin, tile.rows, chunk * kKUnits,
+                                            kHeadDim / kUnit);
+    copies.copy<Copies::kCount<kBlockM, kKUnits>>(0, 1);
+  }
 //% endif
 }
 
@@ -135,10 +146,10 @@ struct Ring {
   }
 
   FFPA_DEVICE void begin_k(int kv, int chunk) {
-    copies.begin<kBlockN, kKUnits>(begin + load_to, k, kv, kv_end, chunk * kKUnits, kHeadDim / kUnit);
+    copies.begin<kBlockN, kKUnits, kKPitch>(begin + load_to, k, kv, kv_end, chunk * kKUnits, kHeadDim / kUnit);
   }
   FFPA_DEVICE void begin_v(int kv, int chunk) {
-    copies.begin<kChunkN, kVUnits>(begin + load_to, v, kv + chunk * kChunkN, kv_end, 0, kHeadDimV / kUnit);
+    copies.begin<kChunkN, kVUnits, kVPitch>(begin + load_to, v, kv + chunk * kChunkN, kv_end, 0, kHeadDimV / kUnit);
   }
   FFPA_DEVICE void begin_next() {
     if (load_kv >= kv_end) {

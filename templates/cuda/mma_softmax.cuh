@@ -83,76 +83,87 @@ FFPA_DEVICE bool is_partial(const ForwardParams& params, const Tile& tile, int k
 }
 
 //% if mask or bias
-// For each n-tile of S the two elements of a mask's row that go with the lane's scores. `row` points to the element of
-// key_of(0); keys past the last one are read as some other. `paired`: both by one load.
+// What a mask holds for the lane's scores of one row.
 template <typename Value>
-FFPA_DEVICE void load_pairs(Value (&to)[kSTiles][2], const Value* row, long long stride_key, int last, bool paired) {
-  struct alignas(2 * sizeof(Value)) Pair {
-    Value value[2];
-  };
-  if (paired) {
+struct MaskRow {
+  Value value[kSTiles][2];
+};
+
+// A mask in global memory.
+template <typename Value>
+struct Mask {
+  const Value* row0;  // of the tile's batch entry
+  long long stride_head, stride_row, stride_key;
+  bool paired;  // pairs of an even number of keys lie together and aligned in every row
+
+  FFPA_DEVICE const Value* row_at(const Tile& tile, int row, int key) const {
+    const RowPlace place = place_of(tile, tile.row_begin + row);
+    return row0 + place.head * stride_head + place.q * stride_row + key * stride_key;
+  }
+
+  // Of the lane's row (i, h), all before the first is used. Keys past the last are read as some other.
+  FFPA_DEVICE MaskRow<Value> load(const Tile& tile, int kv, int i, int h) const {
+    struct alignas(2 * sizeof(Value)) Pair {
+      Value value[2];
+    };
+    const int last = tile.seqlen_k - 1 - kv - key_of(0);
+    const Value* row = row_at(tile, row_of(i, h), kv + key_of(0));
+    MaskRow<Value> to;
+    if (paired) {
 #pragma unroll
-    for (int j = 0; j < kSTiles; ++j) {
-      const Pair pair = *(const Pair*)(row + (8 * j < last ? 8 * j : last - 1));
-      to[j][0] = pair.value[0];
-      to[j][1] = pair.value[1];
+      for (int j = 0; j < kSTiles; ++j) {
+        const Pair pair = *(const Pair*)(row + (8 * j < last ? 8 * j : last - 1));
+        to.value[j][0] = pair.value[0];
+        to.value[j][1] = pair.value[1];
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < 2 * kSTiles; ++j) {
+        const int key = j / 2 * 8 + j % 2;
+        to.value[j / 2][j % 2] = row[(key < last ? key : last) * stride_key];
+      }
     }
-  } else {
-#pragma unroll
-    for (int j = 0; j < kSTiles; ++j) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) to[j][e] = row[(8 * j + e < last ? 8 * j + e : last) * stride_key];
+    return to;
+  }
+
+  // Asks for the rows of [kv, kv + kBlockN), so that they are near when load() reads them.
+  FFPA_DEVICE void prefetch(const Tile& tile, int kv) const {
+    if (stride_key != 1) return;
+    constexpr int kLineKeys = 128 / sizeof(Value);
+    constexpr int kLines = (kBlockN + kLineKeys - 1) / kLineKeys;
+    for (int piece = (int)threadIdx.x; piece < kBlockM * kLines; piece += kThreads) {
+      const int key = kv + piece % kLines * kLineKeys;
+      if (key < tile.seqlen_k) prefetch_global_l1(row_at(tile, piece / kLines, key));
     }
   }
+};
+
+template <typename Value>
+FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const Tile& tile, long long stride_batch, long long stride_head,
+                                long long stride_row, long long stride_key) {
+  const Value* row0 = (const Value*)tensor + tile.batch * stride_batch;
+  const bool paired = stride_key == 1 && ((tile.seqlen_k | stride_head | stride_row) & 1) == 0 &&
+                      (unsigned long long)row0 % (2 * sizeof(Value)) == 0;
+  return {row0, stride_head, stride_row, stride_key, paired};
 }
 
-// Asks for the mask's rows of [kv, kv + kBlockN), so that they are near when mask_scores() reads them.
-FFPA_DEVICE void prefetch_rows(const void* mask, int bytes, const Tile& tile, int kv,
-                               long long stride_batch, long long stride_head, long long stride_row,
-                               long long stride_key) {
-  if (stride_key != 1) return;
-  const int lines = (kBlockN * bytes + 127) / 128;  // of 128 bytes, of a row
-  for (int piece = (int)threadIdx.x; piece < kBlockM * lines; piece += kThreads) {
-    const RowPlace place = place_of(tile, tile.row_begin + piece / lines);
-    const int key = kv + piece % lines * (128 / bytes);
-    if (key >= tile.seqlen_k) continue;
-    prefetch_global_l1((const char*)mask + bytes * (tile.batch * stride_batch + place.head * stride_head +
-                                                    place.q * stride_row + key));
-  }
-}
-
-FFPA_DEVICE void prefetch_masks(const ForwardParams& params, const Tile& tile, int kv) {
+//% endif
 //% if mask
-  prefetch_rows(params.mask, 1, tile, kv, params.mask_stride_batch, params.mask_stride_head,
-                params.mask_stride_row, params.mask_stride_key);
+FFPA_DEVICE Mask<unsigned char> boolean_mask(const ForwardParams& params, const Tile& tile) {
+  return mask_at<unsigned char>(params.mask, tile, params.mask_stride_batch, params.mask_stride_head,
+                                params.mask_stride_row, params.mask_stride_key);
+}
+
 //% endif
 //% if bias
-  prefetch_rows(params.bias, sizeof(BiasElement), tile, kv, params.bias_stride_batch, params.bias_stride_head,
-                params.bias_stride_row, params.bias_stride_key);
-//% endif
-}
-
-// Whether pairs of an even number of keys lie together and aligned in every row.
-FFPA_DEVICE bool is_paired(const void* mask, int bytes, long long strides, long long stride_key, int seqlen_k) {
-  return stride_key == 1 && seqlen_k % 2 == 0 && strides % 2 == 0 && (unsigned long long)mask % (2 * bytes) == 0;
+FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const Tile& tile) {
+  return mask_at<BiasElement>(params.bias, tile, params.bias_stride_batch, params.bias_stride_head,
+                              params.bias_stride_row, params.bias_stride_key);
 }
 
 //% endif
 // -infinity where a row does not see a key, whatever Q K^T came out as.
 FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile, int kv) {
-//% if mask or bias
-  const int last = tile.seqlen_k - 1 - kv - key_of(0);
-//% endif
-//% if mask
-  const bool mask_paired =
-      is_paired(params.mask, 1, params.mask_stride_batch | params.mask_stride_head | params.mask_stride_row,
-                params.mask_stride_key, tile.seqlen_k);
-//% endif
-//% if bias
-  const bool bias_paired = is_paired(params.bias, sizeof(BiasElement),
-                                     params.bias_stride_batch | params.bias_stride_head | params.bias_stride_row,
-                                     params.bias_stride_key, tile.seqlen_k);
-//% endif
 #pragma unroll
   for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
@@ -165,18 +176,10 @@ FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, con
 //% endif
       const int end = visible.end - kv - key_of(0);  // as the loop below counts keys
 //% if mask
-      const unsigned char* mask_row = params.mask + tile.batch * params.mask_stride_batch +
-                                      place.head * params.mask_stride_head + place.q * params.mask_stride_row +
-                                      (kv + key_of(0)) * params.mask_stride_key;
-      unsigned char mask[kSTiles][2];
-      load_pairs(mask, mask_row, params.mask_stride_key, last, mask_paired);
+      const MaskRow<unsigned char> mask = boolean_mask(params, tile).load(tile, kv, i, h);
 //% endif
 //% if bias
-      const BiasElement* bias_row = (const BiasElement*)params.bias + tile.batch * params.bias_stride_batch +
-                                    place.head * params.bias_stride_head + place.q * params.bias_stride_row +
-                                    (kv + key_of(0)) * params.bias_stride_key;
-      BiasElement biases[kSTiles][2];
-      load_pairs(biases, bias_row, params.bias_stride_key, last, bias_paired);
+      const MaskRow<BiasElement> biases = additive_mask(params, tile).load(tile, kv, i, h);
 //% endif
 #pragma unroll
       for (int j = 0; j < kSTiles; ++j) {
@@ -185,10 +188,10 @@ FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, con
           float& score = scores.value[i][j][2 * h + e];
           bool shown = 8 * j + e < end{{ " && 8 * j + e >= begin" if window_left else "" }};
 //% if mask
-          shown = shown && mask[j][e] != 0;
+          shown = shown && mask.value[j][e] != 0;
 //% endif
 //% if bias
-          const float bias = {{ "" if bias == "fp32" else "to_float" }}(biases[j][e]);
+          const float bias = {{ "" if bias == "fp32" else "to_float" }}(biases.value[j][e]);
           shown = shown && bias != -kInfinity;
           score += bias;
 //% endif
@@ -215,12 +218,11 @@ FFPA_DEVICE void row_maxima(float (&highest)[kMTiles][2], const ScoreTile& score
     }
   }
   if constexpr (kWarpsN > 1) {
-    const unsigned stats = smem + kStatsBegin;
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        if (lane() % 4 == 0) st_shared_f32(stats + (warp_n() * kBlockM + row_of(i, h)) * 4, highest[i][h]);
+        if (lane() % 4 == 0) st_shared_f32(stats_address(smem, row_of(i, h), warp_n()), highest[i][h]);
       }
     }
     bar_sync(1 + warp_m(), 32 * kWarpsN);
@@ -230,7 +232,7 @@ FFPA_DEVICE void row_maxima(float (&highest)[kMTiles][2], const ScoreTile& score
       for (int h = 0; h < 2; ++h) {
 #pragma unroll
         for (int w = 0; w < kWarpsN; ++w) {
-          highest[i][h] = max_f32(highest[i][h], ld_shared_f32(stats + (w * kBlockM + row_of(i, h)) * 4));
+          highest[i][h] = max_f32(highest[i][h], ld_shared_f32(stats_address(smem, row_of(i, h), w)));
         }
       }
     }

@@ -91,9 +91,8 @@ int64_t shared_bytes(const Problem& problem, const KernelConfig& config, const W
   const int64_t k_slot = config.block_n * pitch(config.block_d / 8);
   const int64_t v_slot = chunk_n(problem, config, layout) * v_row_bytes(problem, layout);
   int64_t bytes = config.block_m * pitch(q_units) + config.num_stages * std::max(k_slot, v_slot);
-  if (layout.warps_n > 1) {
-    bytes += config.block_m * (pitch(config.block_n / 8) + 4 * layout.warps_n);
-  }
+  if (layout.warps_n > 1) bytes += config.block_m * pitch(config.block_n / 8);
+  if (layout.warps_n > 4) bytes += config.block_m * 4 * layout.warps_n;
   return bytes;
 }
 
@@ -113,9 +112,10 @@ bool is_tight(const Problem& problem, const KernelConfig& config) {
   const int held = layout.m_tiles *
                    (columns_of_warp(problem, layout.warps_n) + config.block_n / layout.warps_n) / 2;
   const bool windowed = problem.causal || problem.window_left || problem.window_right;
-  const bool modified = problem.has_mask || problem.has_bias || problem.dropout ||
-                        problem.softcap || problem.window_left || problem.layout == Layout::kVarlen;
-  return held > 184 && (modified || (windowed && layout.warps_n > 1));
+  const int modified = problem.has_mask + problem.has_bias + problem.dropout + problem.softcap +
+                       problem.window_left + (problem.layout == Layout::kVarlen);
+  if (modified > 1) return held > 144;
+  return held > 184 && (modified > 0 || (windowed && layout.warps_n > 1));
 }
 
 // Measured on an H200; smaller where shared memory is. num_warps 0 where nothing fits.
@@ -159,12 +159,12 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
     } else if (KernelConfig half = config;
                half.block_n /= 2, half.block_n >= 16 && layout_of(problem, half).warps_m > 0) {
       config = half;
-    } else if (config.block_m > 16) {
-      config.block_m = config.block_m > 32 ? config.block_m / 2 / 16 * 16 : 16;
-      config.block_n = row.block_n;
-      config.num_stages = row.num_stages;
-      config.block_d = block_d_at_most(problem, row.block_d);
+    } else if (config.block_m > 16 || config.num_warps > 4) {
+      config.block_m = config.block_m > 32 ? config.block_m / 32 * 16 : 16;
       if (config.num_warps > 4) config.num_warps /= 2;
+      config.block_n = row.block_n;
+      config.block_d = block_d_at_most(problem, row.block_d);
+      config.num_stages = row.num_stages;
     } else {
       return {};
     }
@@ -213,10 +213,8 @@ void check_config(const Problem& problem, const KernelConfig& config, int capabi
         "each");
   }
   const int threads = config.num_warps * kWarpSize;
-  const int q_units = divide_up(problem.head_dim, config.block_d) * config.block_d / 8;
-  if (std::max<int64_t>(q_units, layout.warps_n * columns_of_warp(problem, layout.warps_n) / 8) >
-      threads) {
-    refuse("a row of Q or V has more 16-byte units than the block has threads: take more warps");
+  if (layout.warps_n * columns_of_warp(problem, layout.warps_n) / 8 > threads) {
+    refuse("a row of V has more 16-byte units than the block has threads: take more warps");
   }
   const int64_t bytes = shared_bytes(problem, config, layout);
   if (bytes > shared_limit(capability)) {

@@ -1,0 +1,188 @@
+// What the mma family takes, plans and refuses, and that its default configs compile without
+// spilling. No GPU is needed; the compile test needs NVRTC.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "codegen/generator.h"
+#include "compile/compiler.h"
+#include "plan/families/mma.h"
+
+namespace ffpa_jit::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+DeviceInfo device_of(const char* target, int multiprocessors = 132) {
+  DeviceInfo info;
+  info.target = parse_target(target);
+  info.multiprocessors = multiprocessors;
+  return info;
+}
+
+Shape shape_of(int64_t heads_q, int64_t heads_kv, int64_t nq, int64_t nk) {
+  Shape shape;
+  shape.heads_q = heads_q;
+  shape.heads_kv = heads_kv;
+  shape.seqlen_q = nq;
+  shape.seqlen_k = nk;
+  return shape;
+}
+
+Problem wide(int head_dim, int head_dim_v) {
+  Problem problem;
+  problem.head_dim = head_dim;
+  problem.head_dim_v = head_dim_v;
+  return problem;
+}
+
+TEST(MmaPlan, EveryMultipleOfEightHasAConfigThatItsOwnRulesAllow) {
+  for (const char* target : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"}) {
+    for (int head_dim = 8; head_dim <= 1024; head_dim += 8) {
+      for (int head_dim_v : {8, head_dim, 1032 - head_dim, 1024}) {
+        for (int64_t nq : {1, 7, 8, 4096}) {
+          for (const bool modified : {false, true}) {
+            Problem problem = wide(head_dim, head_dim_v);
+            problem.causal = problem.window_right = modified;
+            problem.has_mask = problem.dropout = modified;
+            ASSERT_EQ(mma_family().refuses(problem, parse_target(target)), std::nullopt)
+                << text_of(problem);
+            const KernelConfig config =
+                mma_family().default_config(problem, shape_of(2, 2, nq, 4096), device_of(target));
+            EXPECT_NO_THROW(mma_family().plan(problem, config, device_of(target)))
+                << target << " " << text_of(problem) << " " << text_of(config);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(MmaPlan, RefusesWithReasons) {
+  const auto reason = [](auto change, const char* target = "sm_90a") {
+    Problem problem;
+    change(problem);
+    return mma_family().refuses(problem, parse_target(target)).value_or("takes it");
+  };
+  EXPECT_EQ(reason([](Problem&) {}), "takes it");
+  EXPECT_EQ(reason([](Problem&) {}, "sm_75"), "needs sm_80 or later, sm_75 is older");
+  EXPECT_EQ(reason([](Problem&) {}, "gfx942"), "serves CUDA targets, not gfx942");
+  EXPECT_EQ(reason([](Problem& p) { p.dtype = DType::kFp32; }),
+            "computes fp16 and bf16 on tensor cores, not fp32");
+  EXPECT_EQ(reason([](Problem& p) { p.head_dim = 63; }),
+            "head dim 63 is not a multiple of 8 from 8 to 1024");
+  EXPECT_EQ(reason([](Problem& p) { p.head_dim_v = 1032; }),
+            "head dim 1032 is not a multiple of 8 from 8 to 1024");
+  EXPECT_EQ(reason([](Problem& p) { p.has_bias = true, p.bias_dtype = DType::kFp16; }),
+            "a bias is fp32 or bf16, not fp16");
+}
+
+TEST(MmaPlan, FewQueriesSplitTheKeysAndPackTheHeads) {
+  Problem problem = wide(128, 128);
+  problem.gqa_group = 8;
+  const Shape shape = shape_of(32, 4, 1, 32768);
+  const KernelConfig config = mma_family().default_config(problem, shape, device_of("sm_90a"));
+  EXPECT_EQ(config.block_m, 16);
+  EXPECT_GT(config.split_kv, 32);
+  const Plan plan = mma_family().plan(problem, config, device_of("sm_90a"));
+  ASSERT_EQ(plan.steps.size(), 2u);
+  // One block for each kv head and part: the 8 query heads are rows of one tile.
+  EXPECT_EQ(plan.steps[0].geometry(shape).grid,
+            (Dim3{4 * static_cast<uint32_t>(config.split_kv), 1, 1}));
+  EXPECT_EQ(plan.steps[1].geometry(shape).grid, (Dim3{32, 1, 1}));
+  EXPECT_EQ(plan.workspace_bytes(shape), size_t{32} * config.split_kv * (128 + 1) * 4);
+  // Enough tiles without: nothing is split, and there is no second kernel.
+  const Shape full = shape_of(8192, 1024, 1, 4096);
+  const KernelConfig whole = mma_family().default_config(problem, full, device_of("sm_90a"));
+  EXPECT_EQ(whole.split_kv, 1);
+  EXPECT_EQ(mma_family().plan(problem, whole, device_of("sm_90a")).steps.size(), 1u);
+}
+
+TEST(MmaPlan, TooManyTilesForALaunchAreATypedError) {
+  Problem problem;
+  const KernelConfig config =
+      mma_family().default_config(problem, shape_of(1, 1, 4096, 4096), device_of("sm_90a"));
+  const Plan plan = mma_family().plan(problem, config, device_of("sm_90a"));
+  Shape shape = shape_of(1 << 20, 1 << 20, 128, 128);
+  EXPECT_EQ(plan.steps[0].geometry(shape).grid.x, 1u << 20);
+  shape.batch = 1 << 20;
+  EXPECT_THROW(plan.steps[0].geometry(shape), Error);
+}
+
+TEST(MmaPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
+  const Problem problem = wide(512, 512);
+  const KernelConfig config =
+      mma_family().default_config(problem, shape_of(1, 1, 512, 512), device_of("sm_90a"));
+  const auto reason = [&](auto change, const char* target = "sm_90a") -> std::string {
+    KernelConfig changed = config;
+    change(changed);
+    try {
+      mma_family().plan(problem, changed, device_of(target));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), FFPA_JIT_INVALID_ARGUMENT);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(reason([](KernelConfig&) {}), "");
+  EXPECT_THAT(reason([](KernelConfig& c) { c.block_n = 48; }), HasSubstr("block_n is 16, 32, 64"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.num_warps = 3; }), HasSubstr("num_warps is 1, 2, 4"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.block_m = 20; }), HasSubstr("multiple of 16"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.block_d = 24; }), HasSubstr("multiple of 16"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.num_stages = 1; }), HasSubstr("2 to 8"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.cluster = 2; }), HasSubstr("no cluster"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.block_m = 256; }), HasSubstr("registers of O"));
+  EXPECT_THAT(reason([](KernelConfig&) {}, "sm_86"), HasSubstr("bytes of shared memory"));
+}
+
+struct CompileCase {
+  const char* target;
+  const char* problem;
+  int64_t nq;
+};
+
+class MmaCompile : public ::testing::TestWithParam<CompileCase> {};
+
+TEST_P(MmaCompile, DoesNotSpill) {
+  static CompilerSet compilers(null_logger());
+  static const codegen::TemplateEngine engine(codegen::default_templates({}));
+  const Target target = parse_target(GetParam().target);
+  std::string reason;
+  Compiler* compiler = compilers.find(target, &reason);
+  if (!compiler) GTEST_SKIP() << "no compiler for " << GetParam().target << ": " << reason;
+  const Problem problem = parse_problem(GetParam().problem);
+  const DeviceInfo device = device_of(GetParam().target);
+  const Plan plan = mma_family().plan(
+      problem, mma_family().default_config(problem, shape_of(1, 1, GetParam().nq, 4096), device),
+      device);
+  for (const PlanStep& step : plan.steps) {
+    const KernelBinary binary = compiler->compile(
+        codegen::generate(engine, step.template_name, step.context, step.entry, target), {});
+    EXPECT_EQ(binary.resources.spill_bytes, 0)
+        << text_of(plan.config) << ": " << text_of(binary.resources);
+    EXPECT_EQ(binary.resources.local_bytes, 0)
+        << text_of(plan.config) << ": " << text_of(binary.resources);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Targets, MmaCompile,
+    ::testing::Values(
+        CompileCase{"sm_80", "forward fp16 d=64 dv=64 group=1 layout=bhnd causal lse", 512},
+        CompileCase{"sm_80", "forward bf16 d=512 dv=512 group=1 layout=bhnd", 512},
+        CompileCase{"sm_86", "forward bf16 d=128 dv=128 group=1 layout=bhnd causal", 512},
+        CompileCase{"sm_89", "forward bf16 d=1024 dv=1024 group=4 layout=bhnd", 1},
+        CompileCase{"sm_90a", "forward bf16 d=128 dv=128 group=1 layout=bhnd", 512},
+        CompileCase{"sm_90a", "forward bf16 d=128 dv=128 group=1 layout=bhnd causal lse", 512},
+        CompileCase{"sm_90a", "forward bf16 d=256 dv=256 group=1 layout=bhnd causal lse", 512},
+        CompileCase{"sm_90a", "forward bf16 d=320 dv=320 group=1 layout=bhnd causal lse", 512},
+        CompileCase{"sm_90a", "forward bf16 d=512 dv=512 group=1 layout=bhnd", 512},
+        CompileCase{"sm_90a", "forward bf16 d=512 dv=512 group=1 layout=bhnd causal lse", 512},
+        CompileCase{"sm_90a", "forward bf16 d=640 dv=640 group=1 layout=bhnd causal", 512},
+        CompileCase{"sm_90a", "forward bf16 d=1024 dv=1024 group=1 layout=bhnd causal", 512},
+        CompileCase{"sm_90a", "forward bf16 d=128 dv=128 group=8 layout=bhnd lse", 1},
+        CompileCase{"sm_120a", "forward bf16 d=256 dv=256 group=1 layout=varlen causal lse", 512}),
+    [](const auto& info) { return std::to_string(info.index) + "_" + info.param.target; });
+
+}  // namespace
+}  // namespace ffpa_jit::testing

@@ -1,5 +1,5 @@
-// Random problems through the whole runtime on emulated CUDA devices, against the fp64 reference. A failure prints the
-// problem's seed: FFPA_TEST_SEED=<seed> runs that one only.
+// Random problems through the whole runtime on emulated CUDA devices, against the fp64 reference. A
+// failure prints the problem's seed: FFPA_TEST_SEED=<seed> runs that one only.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -53,11 +53,22 @@ class Emulated : public testing::TestWithParam<int> {  // compute capability
   Judge judge_;
 };
 
-TEST_P(Emulated, SdpaFamily) { check_family("sdpa", static_cast<uint64_t>(GetParam()) * 1000, 30); }
-TEST_P(Emulated, RoutedFamily) { check_family(nullptr, static_cast<uint64_t>(GetParam()) * 1000 + 500, 30); }
+class EmulatedSdpa : public Emulated {};
+class EmulatedRouted : public Emulated {};
 
-INSTANTIATE_TEST_SUITE_P(Capabilities, Emulated, testing::Values(75, 80, 89, 90),
-                         [](const auto& info) { return "sm_" + std::to_string(info.param); });
+std::string name_of(const testing::TestParamInfo<int>& info) {
+  return "sm_" + std::to_string(info.param);
+}
+
+TEST_P(EmulatedSdpa, RandomProblems) {
+  check_family("sdpa", static_cast<uint64_t>(GetParam()) * 1000, 30);
+}
+INSTANTIATE_TEST_SUITE_P(Capabilities, EmulatedSdpa, testing::Values(75, 80, 90), name_of);
+
+TEST_P(EmulatedRouted, RandomProblems) {
+  check_family(nullptr, static_cast<uint64_t>(GetParam()) * 1000 + 500, 30);
+}
+INSTANTIATE_TEST_SUITE_P(Capabilities, EmulatedRouted, testing::Values(80, 89, 90), name_of);
 
 }  // namespace
 }  // namespace ffpa_jit::properties

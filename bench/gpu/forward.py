@@ -60,7 +60,20 @@ def torch_ms(backends, q, k, v, **options):
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
 
 
-def forward_rows(runtime, family, head_dims, n, heads):
+def ffpa_ms(ffpa, q, k, v, causal):
+    """FFPA's Triton kernels with and without TMA, where its source was given and its own kernels serve."""
+    best = {}
+    if ffpa is None or q.shape[-1] <= 256:
+        return best
+    for name, backend in (("ffpa", ffpa.TritonBackend()), ("ffpa tma", ffpa.TritonBackend(enable_tma=True))):
+        try:
+            best[name] = median_ms(lambda: ffpa.ffpa_attn_func(q, k, v, is_causal=causal, backend=backend), 5)
+        except Exception as error:  # a peer that fails is reported, not fatal
+            print(f"{name} failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}", flush=True)
+    return best
+
+
+def forward_rows(runtime, family, head_dims, n, heads, ffpa):
     for d in head_dims:
         for causal in (False, True):
             q, k, v = (torch.randn(1, heads, n, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
@@ -68,11 +81,11 @@ def forward_rows(runtime, family, head_dims, n, heads):
             args = binding.arguments(q, k, v, o, causal=causal, family=family)
             plan = runtime.prepare(args)
             ms = median_ms(lambda: runtime.forward(args))
-            peers = torch_ms(BACKENDS, q, k, v, is_causal=causal)
+            peers = torch_ms(BACKENDS, q, k, v, is_causal=causal) | ffpa_ms(ffpa, q, k, v, causal)
             flops = 4 * d * heads * (n * (n + 1) / 2 if causal else n * n)
             row = dict(bench="forward", d=d, causal=causal, ms=ms, tflops=flops / ms / 1e9, config=plan["config"],
                        family=plan["family"], compile_ms=plan["compile_ms"],
-                       torch_tflops={name: flops / t / 1e9 for name, t in peers.items()})
+                       peer_tflops={name: flops / t / 1e9 for name, t in peers.items()})
             print(f"D={d:4} {'causal' if causal else 'full':6} {ms:8.3f} ms {row['tflops']:6.1f} TFLOP/s   "
                   + "  ".join(f"{name} {flops / t / 1e9:6.1f} (x {t / ms:4.2f})" for name, t in peers.items())
                   + f"   {plan['family']} {plan['config']}; compile {plan['compile_ms']:.0f} ms", flush=True)
@@ -144,13 +157,18 @@ def main():
     parser.add_argument("--head-dims", type=int, nargs="*", default=[64, 128, 192, 256, 320, 512, 640, 768, 1024])
     parser.add_argument("--n", type=int, default=8192)
     parser.add_argument("--heads", type=int, default=32)
+    parser.add_argument("--ffpa", help="folder that holds FFPA's package ffpa_attn, to time beside")
     options = parser.parse_args()
+    ffpa = None
+    if options.ffpa:
+        sys.path.insert(0, options.ffpa)
+        import ffpa_attn as ffpa
     family = options.family.encode()
     rows = []
     with tempfile.TemporaryDirectory() as cache:
         runtime = binding.Runtime(options.library, cache)
         if options.only in (None, "forward"):
-            rows += forward_rows(runtime, family, options.head_dims, options.n, options.heads)
+            rows += forward_rows(runtime, family, options.head_dims, options.n, options.heads, ffpa)
         if options.only in (None, "features"):
             rows += feature_rows(runtime, family, 512, options.n, options.heads)
         if options.only in (None, "decode"):

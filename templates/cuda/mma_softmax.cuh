@@ -83,6 +83,14 @@ FFPA_DEVICE bool is_partial(const ForwardParams& params, const Tile& tile, int k
 }
 
 //% if mask or bias
+// What a boolean mask holds for the lane's scores, two bytes a pair, loaded before Q K^T so that nothing waits for it
+// after; where registers are left for that.
+constexpr bool kMaskAhead = {{ "false" if window_left or window_right or bias or dropout or softcap or varlen else "true" }} && kWarpsN > 1 &&
+                            kMTiles * kSTiles <= 8 && kMTiles * (kOTiles + kSTiles) <= 40;
+struct MaskAhead {
+  unsigned short pair[kMTiles][2][kSTiles];
+};
+
 // What a mask holds for the lane's scores of one row.
 template <typename Value>
 struct MaskRow {
@@ -126,6 +134,33 @@ struct Mask {
     return to;
   }
 
+  FFPA_DEVICE void load_ahead(MaskAhead& to, const Tile& tile, int kv) const {
+    if (!paired) return;
+    const int last = tile.seqlen_k - 1 - kv - key_of(0);
+#pragma unroll
+    for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const Value* row = row_at(tile, row_of(i, h), kv + key_of(0));
+#pragma unroll
+        for (int j = 0; j < kSTiles; ++j) {
+          to.pair[i][h][j] = *(const unsigned short*)(row + (8 * j < last ? 8 * j : last - 1));
+        }
+      }
+    }
+  }
+
+  // As load(), of what load_ahead() has brought.
+  FFPA_DEVICE MaskRow<Value> row_of_ahead(const MaskAhead& ahead, int i, int h) const {
+    MaskRow<Value> to;
+#pragma unroll
+    for (int j = 0; j < kSTiles; ++j) {
+      to.value[j][0] = (Value)ahead.pair[i][h][j];
+      to.value[j][1] = (Value)(ahead.pair[i][h][j] >> 8);
+    }
+    return to;
+  }
+
   // Asks for the rows of [kv, kv + kBlockN), so that they are near when load() reads them.
   FFPA_DEVICE void prefetch(const Tile& tile, int kv) const {
     if (stride_key != 1) return;
@@ -163,7 +198,10 @@ FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const T
 
 //% endif
 // -infinity where a row does not see a key, whatever Q K^T came out as.
-FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile, int kv) {
+FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile, int kv{{ ", const MaskAhead& ahead" if mask else "" }}) {
+//% if mask
+  const Mask<unsigned char> boolean = boolean_mask(params, tile);
+//% endif
 #pragma unroll
   for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
@@ -176,7 +214,8 @@ FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, con
 //% endif
       const int end = visible.end - kv - key_of(0);  // as the loop below counts keys
 //% if mask
-      const MaskRow<unsigned char> mask = boolean_mask(params, tile).load(tile, kv, i, h);
+      const MaskRow<unsigned char> mask =
+          kMaskAhead && boolean.paired ? boolean.row_of_ahead(ahead, i, h) : boolean.load(tile, kv, i, h);
 //% endif
 //% if bias
       const MaskRow<BiasElement> biases = additive_mask(params, tile).load(tile, kv, i, h);

@@ -114,8 +114,8 @@ bool is_tight(const Problem& problem, const KernelConfig& config) {
   const bool windowed = problem.causal || problem.window_left || problem.window_right;
   const int modified = problem.has_mask + problem.has_bias + problem.dropout + problem.softcap +
                        problem.window_left + (problem.layout == Layout::kVarlen);
-  if (modified > 1) return held > 144;
-  return held > 184 && (modified > 0 || (windowed && layout.warps_n > 1));
+  if (modified > 1) return held > (layout.warps_n > 1 ? 144 : 164);
+  return (held > 164 && modified > 0) || (held > 184 && windowed && layout.warps_n > 1);
 }
 
 // Measured on an H200; smaller where shared memory is. num_warps 0 where nothing fits.
@@ -125,7 +125,7 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
   };
   static constexpr Row kRows[] = {
       {64, 128, 4, 64, 64, 3},   {128, 128, 4, 64, 128, 3}, {256, 64, 4, 64, 256, 2},
-      {320, 128, 8, 64, 160, 4}, {512, 64, 8, 256, 64, 3},  {640, 64, 8, 128, 128, 3},
+      {320, 96, 8, 128, 160, 3}, {512, 64, 8, 256, 64, 3},  {640, 64, 8, 128, 128, 3},
       {768, 48, 8, 128, 128, 3}, {1024, 32, 8, 256, 64, 3},
   };
   static constexpr Row kFewRows[] = {
@@ -144,9 +144,15 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
   config.block_d = block_d_at_most(problem, row.block_d);
   config.num_stages = row.num_stages;
   config.num_warps = row.num_warps;
-  if (is_tight(problem, config)) {
-    config.block_n /= 2;
-    if (row.block_n == 256) {
+  const auto halve_block_n = [&] {
+    KernelConfig half = config;
+    half.block_n /= 2;
+    if (half.block_n < 16 || layout_of(problem, half).warps_m == 0) return false;
+    config = half;
+    return true;
+  };
+  while (is_tight(problem, config) && halve_block_n()) {
+    if (row.block_n == 256) {  // as wide chunks as the ring's slots now have room for
       config.block_d = block_d_at_most(problem, 2 * row.block_d);
       config.num_stages = 4;
     }
@@ -156,9 +162,8 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
       --config.num_stages;
     } else if (config.block_d > 64) {
       config.block_d = block_d_at_most(problem, config.block_d - 16);
-    } else if (KernelConfig half = config;
-               half.block_n /= 2, half.block_n >= 16 && layout_of(problem, half).warps_m > 0) {
-      config = half;
+    } else if (halve_block_n()) {
+      continue;
     } else if (config.block_m > 16 || config.num_warps > 4) {
       config.block_m = config.block_m > 32 ? config.block_m / 32 * 16 : 16;
       if (config.num_warps > 4) config.num_warps /= 2;

@@ -165,6 +165,20 @@ TEST_P(MmaCompile, DoesNotSpill) {
   }
 }
 
+std::string masked(int head_dim, bool everything) {
+  Problem problem = wide(head_dim, head_dim);
+  problem.has_mask = true;
+  if (everything) {
+    problem.layout = Layout::kVarlen;
+    problem.window_left = problem.window_right = true;
+    problem.has_bias = problem.dropout = problem.softcap = problem.lse = true;
+  }
+  return text_of(problem);
+}
+const std::string kMasked320 = masked(320, false), kMasked512 = masked(512, false),
+                  kMasked768 = masked(768, false), kEverything128 = masked(128, true),
+                  kEverything256 = masked(256, true), kEverything512 = masked(512, true);
+
 INSTANTIATE_TEST_SUITE_P(
     Targets, MmaCompile,
     ::testing::Values(
@@ -181,6 +195,12 @@ INSTANTIATE_TEST_SUITE_P(
         CompileCase{"sm_90a", "forward bf16 d=640 dv=640 group=1 layout=bhnd causal", 512},
         CompileCase{"sm_90a", "forward bf16 d=1024 dv=1024 group=1 layout=bhnd causal", 512},
         CompileCase{"sm_90a", "forward bf16 d=128 dv=128 group=8 layout=bhnd lse", 1},
+        CompileCase{"sm_90a", kMasked320.c_str(), 512},
+        CompileCase{"sm_90a", kMasked512.c_str(), 512},
+        CompileCase{"sm_90a", kMasked768.c_str(), 512},
+        CompileCase{"sm_90a", kEverything128.c_str(), 512},
+        CompileCase{"sm_90a", kEverything256.c_str(), 512},
+        CompileCase{"sm_90a", kEverything512.c_str(), 512},
         CompileCase{"sm_120a", "forward bf16 d=256 dv=256 group=1 layout=varlen causal lse", 512}),
     [](const auto& info) { return std::to_string(info.index) + "_" + info.param.target; });
 

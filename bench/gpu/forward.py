@@ -121,7 +121,8 @@ def decode_rows(runtime, family):
         sets = max(2, (1 << 29) // size)  # more than the L2 holds
         works, torches = [], []
         keep = []
-        workspace = torch.empty(1 << 26, device="cuda", dtype=torch.uint8)  # the pool's memory would be mapped anew in a graph
+        # The pool's memory would be mapped anew in a graph.
+        workspace = torch.empty(1 << 26, device="cuda", dtype=torch.uint8)
         for _ in range(sets):
             q = torch.randn(1, heads, 1, d, device="cuda", dtype=torch.bfloat16)
             k, v = (torch.randn(1, heads_kv, n, d, device="cuda", dtype=torch.bfloat16) for _ in range(2))
@@ -154,7 +155,8 @@ def main():
     parser.add_argument("--family", default="mma")
     parser.add_argument("--out")
     parser.add_argument("--only", choices=["forward", "features", "decode"])
-    parser.add_argument("--head-dims", type=int, nargs="*", default=[64, 128, 192, 256, 320, 512, 640, 768, 1024])
+    parser.add_argument("--head-dims", type=int, nargs="*",
+                        default=[64, 128, 192, 256, 320, 512, 640, 768, 1024])
     parser.add_argument("--n", type=int, default=8192)
     parser.add_argument("--heads", type=int, default=32)
     parser.add_argument("--ffpa", help="folder that holds FFPA's package ffpa_attn, to time beside")

@@ -164,8 +164,8 @@ FFPA_DEVICE float weight_of(const ProbTile& probs, unsigned smem, int i, int h, 
   }
 }
 
-// pv() where V may hold NaN or infinity: a weight of 0 takes nothing from its key (0 * infinity would be NaN). Key by key
-// on CUDA cores: slow, and rare.
+// pv() where V may hold NaN or infinity: a weight of 0 takes nothing from its key (0 * infinity would be NaN). Key by
+// key on CUDA cores: slow, and rare.
 FFPA_DEVICE void pv_guarded(OutTile& out, const ProbTile& probs, unsigned smem, unsigned v, int chunk) {
 #pragma unroll 1
   for (int key = 0; key < kChunkN; ++key) {
@@ -183,7 +183,8 @@ FFPA_DEVICE void pv_guarded(OutTile& out, const ProbTile& probs, unsigned smem, 
       for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
-          if (weight[i][r / 2] != 0.0f) out.value[i][j][r] = fma_rn(weight[i][r / 2], value[r % 2], out.value[i][j][r]);
+          const float w = weight[i][r / 2];
+          if (w != 0.0f) out.value[i][j][r] = fma_rn(w, value[r % 2], out.value[i][j][r]);
         }
       }
     }

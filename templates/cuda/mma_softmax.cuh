@@ -85,8 +85,9 @@ FFPA_DEVICE bool is_partial(const ForwardParams& params, const Tile& tile, int k
 //% if mask or bias
 // What a boolean mask holds for the lane's scores, two bytes a pair, loaded before Q K^T so that nothing waits for it
 // after; where registers are left for that.
-constexpr bool kMaskAhead = {{ "false" if window_left or window_right or bias or dropout or softcap or varlen else "true" }} && kWarpsN > 1 &&
-                            kMTiles * kSTiles <= 8 && kMTiles * (kOTiles + kSTiles) <= 40;
+//% set alone = not (window_left or window_right or bias or dropout or softcap or varlen)
+constexpr bool kMaskAhead = {{ "true" if alone else "false" }} && kWarpsN > 1 && kMTiles * kSTiles <= 8 &&
+                            kMTiles * (kOTiles + kSTiles) <= 40;
 struct MaskAhead {
   unsigned short pair[kMTiles][2][kSTiles];
 };
@@ -198,7 +199,8 @@ FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const T
 
 //% endif
 // -infinity where a row does not see a key, whatever Q K^T came out as.
-FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile, int kv{{ ", const MaskAhead& ahead" if mask else "" }}) {
+FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile,
+                             int kv{{ ", const MaskAhead& ahead" if mask else "" }}) {
 //% if mask
   const Mask<unsigned char> boolean = boolean_mask(params, tile);
 //% endif

@@ -164,7 +164,7 @@ int explain(const Session& session, const ExplainOptions& options) {
   } else {
     device = device_for_target(
         runtime, target_or_device_target(options.target, options.device_name), options.device_name);
-    if (device.target.kind == TargetKind::kCuda) ref = {TargetKind::kCuda, 0};
+    ref = device_ref_of(device.target);
   }
   const Inspection seen = inspect(runtime, DescribedProblem(spec, ref).call(), device);
   Json out = seen.json();

@@ -81,14 +81,25 @@ DeviceInfo device_for_target(const ffpa::Runtime& runtime, const std::string& te
       }
       return known_cuda_device(target, device_name);
     }
+    case TargetKind::kEmulator: {
+      if (target.compute_capability() == 0) break;
+      return inside(runtime).devices().open(device_ref_of(target))->info();
+    }
     case TargetKind::kHip:
-    case TargetKind::kEmulator:
       break;
   }
   throw_error(FFPA_JIT_UNSUPPORTED,
               "target {} is known, but this release has no kernels for it; allowed: cpu, "
-              "cpu:LEVEL, sm_75 to sm_121a",
+              "cpu:LEVEL, sm_75 to sm_121a, emu:sm_75 to emu:sm_121a",
               text);
+}
+
+DeviceRef device_ref_of(const Target& target) {
+  if (target.kind == TargetKind::kCuda) return {TargetKind::kCuda, 0};
+  if (target.kind == TargetKind::kEmulator) {
+    return {TargetKind::kEmulator, target.compute_capability()};
+  }
+  return {TargetKind::kCpu, 0};
 }
 
 std::string target_or_device_target(const std::string& target, const std::string& device_name) {

@@ -141,8 +141,7 @@ class Warmup {
       if (problem.sinks)
         throw_error(FFPA_JIT_UNSUPPORTED,
                     "attention sinks: no kernel family of this release has them");
-      const DeviceRef ref{
-          device.target.kind == TargetKind::kCuda ? TargetKind::kCuda : TargetKind::kCpu, 0};
+      const DeviceRef ref = device_ref_of(device.target);
       const Inspection seen = inspect(runtime_, DescribedProblem(spec_of(out), ref).call(), device);
       out.family = seen.family;
       out.config = seen.config;

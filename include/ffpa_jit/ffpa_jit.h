@@ -46,7 +46,8 @@ typedef enum ffpa_jit_status {
   FFPA_JIT_TIMEOUT = 10,         /* a compile passed its time limit */
   FFPA_JIT_NOT_PREPARED = 11,    /* would compile or load inside a stream capture: prepare first */
   FFPA_JIT_IO_ERROR = 12,        /* a file could not be read or written */
-  FFPA_JIT_INTERNAL = 13         /* a defect of this library; please report the message */
+  FFPA_JIT_INTERNAL = 13,        /* a defect of this library; please report the message */
+  FFPA_JIT_STATUS_MAX = 0x7fffffff /* never returned: gives the type the range of an int */
 } ffpa_jit_status;
 
 /* "INVALID_ARGUMENT" and so on; never NULL. */

@@ -63,6 +63,8 @@ FFPA_JIT_API const char* ffpa_jit_status_name(ffpa_jit_status status) noexcept {
       return "IO_ERROR";
     case FFPA_JIT_INTERNAL:
       return "INTERNAL";
+    case FFPA_JIT_STATUS_MAX:
+      break;
   }
   return "UNKNOWN_STATUS";
 }

@@ -137,7 +137,7 @@ class Case:
                 continue
             error = lambda t: ((t.double() - ref_lse).abs() / ref_lse.abs().clamp(min=1))[~infinite].max().item() \
                 if (~infinite).any() else 0.0
-            if error(lse) > 1.2 * error(plain_lse) + 2.0 ** -20:
+            if error(lse) > 1.2 * error(plain_lse) + 2.0 ** -18:
                 lse_error = max(lse_error, error(lse))
         if not outs:
             return 0.0, 0.0, 1.0, 0.0

@@ -53,7 +53,9 @@ class Literals {
     const char quote = text_[at_++];
     const size_t end = text_.find(quote, at_);
     if (end == std::string_view::npos) fail("a string without an end");
-    return text_.substr(std::exchange(at_, end + 1), end - at_);
+    const std::string_view word = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    return word;
   }
   bool boolean() {
     skip_blanks();

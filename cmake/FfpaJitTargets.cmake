@@ -13,9 +13,11 @@ if(FFPA_JIT_SANITIZE)
                                                     -fno-sanitize-recover=all)
   target_link_options(ffpa_build_flags INTERFACE -fsanitize=${_sanitizers})
 endif()
+if(FFPA_JIT_SANITIZE OR FFPA_JIT_BUILD_FUZZ)
+  target_compile_options(ffpa_build_flags INTERFACE -Wno-error)  # warnings are the release build's business
+endif()
 if(FFPA_JIT_BUILD_FUZZ)
-  # Coverage for libFuzzer everywhere; warnings are the release build's business.
-  target_compile_options(ffpa_build_flags INTERFACE -fsanitize=fuzzer-no-link -Wno-error)
+  target_compile_options(ffpa_build_flags INTERFACE -fsanitize=fuzzer-no-link)  # coverage for libFuzzer everywhere
 endif()
 
 # ffpa_library(name SOURCES ... [LINK ...]): the folder src/<name> as library ffpa_<name>.

@@ -18,7 +18,9 @@ import sys
 import tempfile
 import time
 
-import torch
+# After its turn PyTorch's OpenMP threads would spin on the cores that the other side is timed on. Read when torch loads.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+import torch  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "gpu"))
 import binding  # noqa: E402  the C ABI over ctypes

@@ -36,6 +36,7 @@ struct DeviceInfo {
   int64_t shared_bytes_per_block = 0; // with opt-in; CPU: L2 bytes of one core
   int64_t memory_bytes = 0;
   int warp_size = 0;                  // CPU: 0
+  std::string driver_version;         // "CUDA 13.0"; empty where there is no driver
 };
 
 // Global memory that a launch may touch, by the name a report calls it.

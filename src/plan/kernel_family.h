@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "plan/plan.h"
+#include "plan/search_space.h"
 
 namespace ffpa_jit {
 
@@ -21,6 +22,10 @@ class KernelFamily {
   virtual KernelConfig default_config(const Problem&, const Shape&, const DeviceInfo&) const = 0;
   // Throws Error INVALID_ARGUMENT when `config` is not one this family can build.
   virtual Plan plan(const Problem&, const KernelConfig&, const DeviceInfo&) const = 0;
+  // What the tuner may try besides the default config. Depends on the shape as default_config does.
+  virtual SearchSpace search_space(const Problem&, const Shape&, const DeviceInfo&, TuneMode) const {
+    return {};
+  }
 };
 
 // In order of preference: the first that does not refuse serves, `sdpa` last.

@@ -56,6 +56,10 @@ DeviceInfo read_info(const Driver& driver, CUdevice device, int ordinal) {
       attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   info.memory_bytes = static_cast<int64_t>(memory_bytes);
   info.warp_size = attribute(driver, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+  int version = 0;
+  if (driver.cuDriverGetVersion(&version) == CUDA_SUCCESS) {
+    info.driver_version = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+  }
 
   // Tunings of one board serve all of its kind: no PCI id, no serial number, and the memory clock
   // as a class, since boards of one kind differ by a few MHz.

@@ -285,6 +285,25 @@ class Mma final : public KernelFamily {
     return config;
   }
 
+  SearchSpace search_space(const Problem& problem, const Shape& shape, const DeviceInfo&,
+                           TuneMode) const override {
+    SearchAxis block_d{&KernelConfig::block_d, {}};  // the head dim in equal chunks
+    for (const int chunks : {16, 8, 6, 5, 4, 3, 2, 1}) {
+      const int value = round_up(divide_up(problem.head_dim, chunks), 16);
+      if (value < 32 || value > 256) continue;
+      if (block_d.values.empty() || block_d.values.back() < value) block_d.values.push_back(value);
+    }
+    SearchSpace space{{{&KernelConfig::block_m, {16, 32, 48, 64, 96, 128, 192}},
+                       {&KernelConfig::block_n, {16, 32, 64, 128, 256}},
+                       {&KernelConfig::num_stages, {2, 3, 4, 5}},
+                       {&KernelConfig::num_warps, {4, 8, 16}}}};
+    if (!block_d.values.empty()) space.axes.push_back(block_d);
+    if (shape.seqlen_q <= kDecodeQueries) {
+      space.axes.push_back({&KernelConfig::split_kv, {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128}});
+    }
+    return space;
+  }
+
   Plan plan(const Problem& problem, const KernelConfig& config,
             const DeviceInfo& device) const override {
     if (const auto reason = refuses(problem, device.target)) {

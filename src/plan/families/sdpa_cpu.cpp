@@ -188,6 +188,12 @@ class SdpaCpu final : public KernelFamily {
     return config;
   }
 
+  SearchSpace search_space(const Problem&, const Shape&, const DeviceInfo&,
+                           TuneMode) const override {
+    return {{{&KernelConfig::block_m, {8, 16, 32, 64, 128, 192, 256}},
+             {&KernelConfig::block_n, {16, 32, 48, 64, 96, 128, 192, 256}}}};
+  }
+
   Plan plan(const Problem& problem, const KernelConfig& config,
             const DeviceInfo& device) const override {
     if (const auto reason = refuses(problem, device.target)) {

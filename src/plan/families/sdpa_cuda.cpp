@@ -145,6 +145,14 @@ class SdpaCuda final : public KernelFamily {
     return config;
   }
 
+  SearchSpace search_space(const Problem&, const Shape&, const DeviceInfo&,
+                           TuneMode) const override {
+    return {{{&KernelConfig::block_m, {8, 16, 32, 64, 128}},
+             {&KernelConfig::block_n, {32, 64, 128}},
+             {&KernelConfig::block_d, {8, 16, 32, 64}},
+             {&KernelConfig::num_warps, {4, 8, 16}}}};
+  }
+
   Plan plan(const Problem& problem, const KernelConfig& config,
             const DeviceInfo& device) const override {
     if (const auto reason = refuses(problem, device.target)) {

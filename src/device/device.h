@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "device/tensor_map.h"
 #include "kernel/kernel_binary.h"
 #include "problem/target.h"
 
@@ -25,6 +26,8 @@ struct LaunchGeometry {
   Dim3 block;    // CPU: ignored
   Dim3 cluster;  // {1,1,1}: none
   uint32_t dynamic_shared_bytes = 0;  // CPU: scratch bytes per worker thread, 64-byte aligned
+  // CUDA: may begin before the stream's launch before has ended; the kernel waits for it itself (griddepcontrol).
+  bool programmatic = false;
 };
 
 struct DeviceInfo {
@@ -83,6 +86,12 @@ class Device {
                               std::span<const MemoryRange> ranges) {
     (void)ranges;
     launch(kernel, geometry, params, stream);
+  }
+  // What a kernel's TMA instructions need to find `spec`. Throws Error UNSUPPORTED on a device without TMA.
+  virtual TensorMap encode_tensor_map(const TensorMapSpec& spec) {
+    (void)spec;
+    throw_error(FFPA_JIT_UNSUPPORTED, "{} has no tensor memory accelerator; allowed: CUDA devices of sm_90 and later",
+                info().text);
   }
   // True inside a stream capture, where nothing may be loaded.
   virtual bool is_capturing(Stream stream) = 0;

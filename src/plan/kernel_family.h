@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "plan/plan.h"
+#include "problem/tensor_facts.h"
 #include "plan/search_space.h"
 
 namespace ffpa_jit {
@@ -18,6 +19,8 @@ class KernelFamily {
   virtual std::string_view name() const = 0;
   // nullopt: can serve. Otherwise the reason, as `ffpa-jit explain` prints it.
   virtual std::optional<std::string> refuses(const Problem&, const Target&) const = 0;
+  // The same of one call's tensors, asked after refuses().
+  virtual std::optional<std::string> refuses_tensors(const TensorFacts&) const { return std::nullopt; }
   // The heuristic config. Depends on the shape only through shape_class (see plan/shape_class.h).
   virtual KernelConfig default_config(const Problem&, const Shape&, const DeviceInfo&) const = 0;
   // Throws Error INVALID_ARGUMENT when `config` is not one this family can build.

@@ -9,6 +9,7 @@
 
 #include "device/device.h"
 #include "kernel/kernel_config.h"
+#include "kernel/params.h"
 #include "problem/problem.h"
 
 namespace ffpa_jit {
@@ -18,6 +19,8 @@ struct PlanStep {
   std::string entry;               // extern "C" symbol of the kernel
   nlohmann::ordered_json context;  // what the template reads
   std::function<LaunchGeometry(const Shape&)> geometry;
+  // The tensors that the kernel loads by TMA; empty: none. The kernel's parameter is then {ForwardParams, TensorMap...}.
+  std::function<TensorMapSpecs(const ForwardParams&, const Shape&)> tensor_maps;
   HostKernel builtin;  // compiled into the library (the CPU's portable kernel); else empty
 };
 

@@ -15,9 +15,14 @@ bool serves(const KernelFamily& family, const Problem& problem, const Target& ta
   return !family.refuses(problem, target).has_value();
 }
 
+std::optional<std::string> why_not(const KernelFamily& family, const RouteRequest& request) {
+  auto reason = family.refuses(request.problem, request.target);
+  return reason ? reason : family.refuses_tensors(request.tensors);
+}
+
 const KernelFamily* first_serving(Families families, const RouteRequest& request) {
   for (const KernelFamily* family : families) {
-    if (serves(*family, request.problem, request.target)) return family;
+    if (!why_not(*family, request)) return family;
   }
   return nullptr;
 }
@@ -103,8 +108,7 @@ Facts gather(const RouteRequest& request, const Environment& environment, Famili
     if (std::find(names.begin(), names.end(), family->name()) == names.end()) {
       names.push_back(family->name());
     }
-    if (!f.named && family->name() == f.forced &&
-        serves(*family, request.problem, request.target)) {
+    if (!f.named && family->name() == f.forced && !why_not(*family, request)) {
       f.named = family;
     }
   }
@@ -132,7 +136,7 @@ Route route(const RouteRequest& request, const Environment& environment, Familie
 
   Route route;
   for (const KernelFamily* family : families) {
-    const auto why = family->refuses(request.problem, request.target);
+    const auto why = why_not(*family, request);
     route.verdicts.push_back({std::string(family->name()), !why.has_value(), why.value_or("")});
   }
   const auto rule = std::find_if(rules().begin(), rules().end(),

@@ -26,6 +26,7 @@
 #include "policy/environment.h"
 #include "problem/problem.h"
 #include "problem/target.h"
+#include "problem/tensor_facts.h"
 
 namespace ffpa_jit {
 
@@ -37,6 +38,7 @@ struct RouteRequest {
   Problem problem;
   Shape shape;
   Target target;
+  TensorFacts tensors;
   std::string family;  // forced; empty: FFPA_JIT_FAMILY, else routed
   Policy policy = Policy::kNative;
   ReferenceBackend backend = ReferenceBackend::kTriton;

@@ -26,6 +26,7 @@ Route Planner::route(const PlanRequest& request) const {
   asked.problem = request.problem;
   asked.shape = request.shape;
   asked.target = request.device.target;
+  asked.tensors = request.tensors;
   asked.family = request.family;
   asked.policy = policy_;
   asked.has_host_fallback = request.has_host_fallback;

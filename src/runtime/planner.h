@@ -18,6 +18,7 @@ struct PlanRequest {
   Problem problem;
   Shape shape;  // any shape of the class to plan for
   DeviceInfo device;
+  TensorFacts tensors;
   std::string family;            // forced; empty: routed
   bool has_host_fallback = false;
   std::optional<KernelConfig> config;  // forced; empty: the family's default

@@ -1,5 +1,6 @@
 #include "runtime/runtime.h"
 
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -7,6 +8,7 @@
 #include "compile/source_places.h"
 #include "plan/families/portable_cpu.h"
 #include "plan/shape_class.h"
+#include "runtime/tensor_facts.h"
 
 namespace ffpa_jit {
 namespace {
@@ -22,6 +24,7 @@ PlanRequest plan_request(const AttentionCall& call, const Device& device, bool h
   request.problem = call.problem;
   request.shape = canonical_shape(call.problem, call.shape);
   request.device = device.info();
+  request.tensors = tensor_facts(call);
   request.family = call.family;
   request.has_host_fallback = has_host_fallback;
   return request;
@@ -70,6 +73,31 @@ class Workspace {
   Stream stream_;
   void* memory_;
   bool owned_ = false;
+};
+
+// The struct a kernel takes: ForwardParams, then the tensor maps its step asks for.
+class KernelParameter {
+ public:
+  KernelParameter(const ForwardParams& params, const PlanStep& step, const Shape& shape, Device& device,
+                  TensorMapCache& cache) {
+    std::memcpy(bytes_, &params, sizeof(params));
+    if (!step.tensor_maps) return;
+    const TensorMapSpecs specs = step.tensor_maps(params, shape);
+    size_ = kMapsOffset + specs.count * sizeof(TensorMap);
+    for (int i = 0; i < specs.count; ++i) {
+      TensorMap map;
+      cache.get(device, specs.spec[i], map);
+      std::memcpy(bytes_ + kMapsOffset + i * sizeof(TensorMap), &map, sizeof(map));
+    }
+  }
+
+  std::span<const std::byte> bytes() const { return {bytes_, size_}; }
+
+ private:
+  static constexpr size_t kMapsOffset = tensor_maps_offset(sizeof(ForwardParams));
+
+  alignas(64) std::byte bytes_[kMapsOffset + kMaxTensorMaps * sizeof(TensorMap)];
+  size_t size_ = sizeof(ForwardParams);
 };
 
 }  // namespace
@@ -179,16 +207,17 @@ void Runtime::launch(const PreparedPlan& prepared, const AttentionCall& call) {
   ForwardParams params = call.params;
   params.workspace = workspace.memory();
   for (size_t i = 0; i < prepared.plan.steps.size(); ++i) {
-    const LaunchGeometry geometry = prepared.plan.steps[i].geometry(call.shape);
+    const PlanStep& step = prepared.plan.steps[i];
+    const LaunchGeometry geometry = step.geometry(call.shape);
     if (geometry.grid.x == 0 || geometry.grid.y == 0 || geometry.grid.z == 0) continue;
-    const auto bytes_of_params = std::as_bytes(std::span(&params, 1));
+    const KernelParameter parameter(params, step, call.shape, *prepared.device, tensor_maps_);
     if (!prepared.device->checks_memory()) {
-      prepared.device->launch(*prepared.kernels[i], geometry, bytes_of_params, call.stream);
+      prepared.device->launch(*prepared.kernels[i], geometry, parameter.bytes(), call.stream);
       continue;
     }
     std::vector<MemoryRange> ranges = call.ranges;
     if (workspace.memory()) ranges.push_back({"workspace", workspace.memory(), bytes, true});
-    prepared.device->launch_checked(*prepared.kernels[i], geometry, bytes_of_params, call.stream, ranges);
+    prepared.device->launch_checked(*prepared.kernels[i], geometry, parameter.bytes(), call.stream, ranges);
   }
 }
 

@@ -21,6 +21,7 @@
 #include "runtime/planner.h"
 #include "runtime/prepared_plan.h"
 #include "runtime/single_flight.h"
+#include "runtime/tensor_map_cache.h"
 
 namespace ffpa_jit {
 
@@ -69,6 +70,7 @@ class Runtime {
   Planner planner_;
   KernelProvider kernels_;
   DeviceSet devices_;
+  TensorMapCache tensor_maps_;
   SingleFlight<DispatchKey, PreparedPlan, DispatchKeyHash> plans_;
 };
 

@@ -7,6 +7,7 @@
 #include "device/cuda/cuda_kernel.h"
 #include "device/cuda/cuda_target.h"
 #include "device/cuda/device_facts.h"
+#include "device/cuda/tensor_map_encoding.h"
 
 namespace ffpa_jit {
 namespace {
@@ -73,7 +74,7 @@ class CudaDevice final : public Device {
       return fmt::format("launching {} on {}", loaded->entry(), info_.text);
     };
 
-    if (geometry.cluster == Dim3{}) {
+    if (geometry.cluster == Dim3{} && !(geometry.programmatic && driver_->cuLaunchKernelEx)) {
       const CUresult result = driver_->cuLaunchKernel(
           function, geometry.grid.x, geometry.grid.y, geometry.grid.z, geometry.block.x,
           geometry.block.y, geometry.block.z, geometry.dynamic_shared_bytes,
@@ -88,9 +89,17 @@ class CudaDevice final : public Device {
                   "later",
                   loaded->entry(), driver_->version() / 1000, driver_->version() % 1000 / 10);
     }
-    CUlaunchAttribute cluster = {};
-    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    cluster.value.clusterDim = {geometry.cluster.x, geometry.cluster.y, geometry.cluster.z};
+    CUlaunchAttribute attributes[2] = {};
+    unsigned count = 0;
+    if (geometry.cluster != Dim3{}) {
+      attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+      attributes[count++].value.clusterDim = {geometry.cluster.x, geometry.cluster.y,
+                                              geometry.cluster.z};
+    }
+    if (geometry.programmatic) {
+      attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+      attributes[count++].value.programmaticStreamSerializationAllowed = 1;
+    }
     const CUlaunchConfig config = {geometry.grid.x,
                                    geometry.grid.y,
                                    geometry.grid.z,
@@ -99,10 +108,14 @@ class CudaDevice final : public Device {
                                    geometry.block.z,
                                    geometry.dynamic_shared_bytes,
                                    static_cast<CUstream>(stream),
-                                   &cluster,
-                                   1};
+                                   attributes,
+                                   count};
     const CUresult result = driver_->cuLaunchKernelEx(&config, function, arguments, nullptr);
     if (result != CUDA_SUCCESS) driver_->check(result, "cuLaunchKernelEx", doing());
+  }
+
+  TensorMap encode_tensor_map(const TensorMapSpec& spec) override {
+    return cuda::encode_tensor_map(*driver_, spec);
   }
 
   bool is_capturing(Stream stream) override {

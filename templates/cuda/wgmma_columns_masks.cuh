@@ -1,0 +1,231 @@
+// Which scores of cuda/wgmma_columns.cu.j2 count, and what is added to them.
+
+// One bit for each of the lane's scores of a row: bit 2 j + e of key_of(j) + e. Of the first `keys` keys from key_of(0) on.
+FFPA_DEVICE unsigned bits_before(int keys) {
+  const int even = keys + 7 < 0 ? 0 : (keys + 7) / 8;
+  const int odd = keys + 6 < 0 ? 0 : (keys + 6) / 8;
+  const unsigned evens = even >= kSTiles ? 0x55555555u : (1u << (2 * even)) - 1 & 0x55555555u;
+  const unsigned odds = odd >= kSTiles ? 0xaaaaaaaau : (1u << (2 * odd)) - 1 & 0xaaaaaaaau;
+  return evens | odds;
+}
+static_assert(2 * kSTiles == 32);
+
+//% if masked
+// A mask in global memory.
+template <typename Value>
+struct Mask {
+  const Value* row0;  // of the tile's batch entry
+  long long stride_head, stride_row, stride_key;
+  bool paired;  // pairs of an even number of keys lie together and aligned in every row
+
+  FFPA_DEVICE const Value* row_at(const Tile& tile, int row, int key) const {
+    const RowPlace place = place_of(tile, row);
+    return row0 + place.head * stride_head + place.q * stride_row + key * stride_key;
+  }
+
+  // Pairs [first, first + kCount) of n-tiles of the lane's row of half h. Keys past the last are read as some other.
+  template <int kCount>
+  FFPA_DEVICE void load(Value (&to)[kCount][2], const Tile& tile, int kv, int h, int first) const {
+    struct alignas(2 * sizeof(Value)) Pair {
+      Value value[2];
+    };
+    const int last = tile.seqlen_k - 1 - kv - key_of(first);
+    const Value* row = row_at(tile, row_of(h), kv + key_of(first));
+    if (paired) {
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) {
+        const Pair pair = *(const Pair*)(row + (8 * j < last ? 8 * j : last - 1));
+        to[j][0] = pair.value[0];
+        to[j][1] = pair.value[1];
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < 2 * kCount; ++j) {
+        const int key = j / 2 * 8 + j % 2;
+        to[j / 2][j % 2] = row[(key < last ? key : last) * stride_key];
+      }
+    }
+  }
+};
+
+template <typename Value>
+FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const Tile& tile, long long stride_batch, long long stride_head,
+                                long long stride_row, long long stride_key) {
+  const Value* row0 = (const Value*)tensor + tile.batch * stride_batch;
+  const bool paired = stride_key == 1 && ((tile.seqlen_k | stride_head | stride_row) & 1) == 0 &&
+                      (unsigned long long)row0 % (2 * sizeof(Value)) == 0;
+  return {row0, stride_head, stride_row, stride_key, paired};
+}
+//% endif
+//% if mask
+FFPA_DEVICE Mask<unsigned char> boolean_mask(const ForwardParams& params, const Tile& tile) {
+  return mask_at<unsigned char>(params.mask, tile, params.mask_stride_batch, params.mask_stride_head,
+                                params.mask_stride_row, params.mask_stride_key);
+}
+//% endif
+//% if bias
+FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const Tile& tile) {
+  return mask_at<BiasElement>(params.bias, tile, params.bias_stride_batch, params.bias_stride_head,
+                              params.bias_stride_row, params.bias_stride_key);
+}
+//% endif
+
+//% if dropout
+// Four decisions as bits 0 to 3: of the elements of one block of Philox, `element` being its first.
+FFPA_DEVICE unsigned kept_of_block(unsigned long long seed, unsigned long long element, float p) {
+  const PhiloxBlock block = philox_block(seed, element >> 2);
+  unsigned kept = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) kept |= (unsigned)word_keeps(block.word[i], p) << i;
+  return kept;
+}
+
+// Bits 0 to 3: the lane's scores of two neighbouring n-tiles, of which `element` is the first.
+FFPA_DEVICE unsigned kept_of_pair(unsigned long long seed, unsigned long long element, float p, bool aligned) {
+  if (aligned) {
+    // A block of four elements lies on two lanes. The even one decides the first n-tile's block, the odd one the other's.
+    const int odd = lane() % 2;
+    const unsigned own = kept_of_block(seed, element + (unsigned)(odd * 6), p);
+    const unsigned other = __builtin_bit_cast(unsigned, shfl_bfly(__builtin_bit_cast(float, own), 1));
+    return odd ? other >> 2 | own >> 2 << 2 : (own & 3) | (other & 3) << 2;
+  }
+  unsigned kept = 0;
+#pragma unroll 1
+  for (int i = 0; i < 4; ++i) kept |= (unsigned)dropout_keeps(seed, element + (unsigned)(i / 2 * 8 + i % 2), p) << i;
+  return kept;
+}
+
+//% endif
+// What the boolean mask and dropout say about a tile's scores, found out while its Q K^T runs: a part between the issue of
+// each chunk and its end, so that loads and arithmetic cost no time of the tensor cores.
+struct Marks {
+  static constexpr int kParts = kKChunks - 2;
+  static constexpr int kOfPart = (kSTiles + kParts - 1) / kParts;  // n-tiles
+//% if mask
+  unsigned shown[2];
+  unsigned char mask[2][kOfPart][2];
+//% endif
+//% if dropout
+  unsigned kept[2];
+//% endif
+
+  FFPA_DEVICE void begin_part(const ForwardParams& params, const Tile& tile, int kv, int part) {
+    if (part < 0) return;
+//% if mask
+    const int first = part * kOfPart < kSTiles - kOfPart ? part * kOfPart : kSTiles - kOfPart;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) boolean_mask(params, tile).load(mask[h], tile, kv, h, first);
+//% endif
+  }
+
+  FFPA_DEVICE void end_part(const ForwardParams& params, const Tile& tile, int kv, int part) {
+    if (part < 0) return;
+//% if mask
+    const int first = part * kOfPart < kSTiles - kOfPart ? part * kOfPart : kSTiles - kOfPart;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      unsigned bits = 0;
+#pragma unroll
+      for (int j = 0; j < 2 * kOfPart; ++j) bits |= (unsigned)(mask[h][j / 2][j % 2] != 0) << j;
+      shown[h] = (part == 0 ? 0 : shown[h]) | bits << (2 * first);
+    }
+//% endif
+//% if dropout
+    const PhiloxKey philox = philox_key(params);
+    const bool aligned = ((philox.offset | (unsigned)params.seqlen_k) & 3) == 0;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const RowPlace place = place_of(tile, row_of(h));
+      const unsigned long long row = dropout_row(params, philox, tile.batch, place.head, place.q) + (unsigned)(kv + key_of(0));
+      unsigned bits = part == 0 ? 0 : kept[h];
+#pragma unroll 1
+      for (int j = part * 2; j < kSTiles; j += 2 * kParts) bits |= kept_of_pair(philox.seed, row + 8 * j, params.dropout_p, aligned) << (2 * j);
+      kept[h] = bits;
+    }
+//% endif
+  }
+};
+
+//% if natural
+//% if softcap
+// tanh x = 1 - 2 / (1 + e^2x), which cancels where x is small: there by its series, whose next term is below 2^-28.
+FFPA_DEVICE float tanh_of(float x) {
+  const float square = x * x;
+  float series = fma_rn(square, 62.0f / 2835.0f, -17.0f / 315.0f);
+  series = fma_rn(square, series, 2.0f / 15.0f);
+  series = fma_rn(square, series, -1.0f / 3.0f);
+  series = fma_rn(x * square, series, x);
+  const float quotient = fma_rn(-2.0f, rcp_approx(1.0f + ex2_approx(x * (2.0f * kLog2e))), 1.0f);
+  return square < 0.0625f ? series : quotient;
+}
+
+//% endif
+// A quarter of the lane's biases, asked for a chunk of products before they are needed.
+struct Biases {
+//% if bias
+  BiasElement value[2][kSTiles / 4][2];
+//% endif
+};
+
+FFPA_DEVICE Biases load_biases(const ForwardParams& params, const Tile& tile, int kv, int quarter) {
+  Biases to;
+//% if bias
+  const Mask<BiasElement> bias = additive_mask(params, tile);
+#pragma unroll
+  for (int h = 0; h < 2; ++h) bias.load(to.value[h], tile, kv, h, quarter * (kSTiles / 4));
+//% endif
+  return to;
+}
+
+// Scale, softcap and bias, in this order, for a quarter of the lane's scores: in natural units from here on.
+FFPA_DEVICE void modify_scores(ScoreTile& scores, const Biases& biases, const ForwardParams& params, int quarter) {
+//% if softcap
+  const float inverse_softcap = 1.0f / params.softcap;
+//% endif
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+#pragma unroll
+    for (int i = 0; i < kSTiles / 4; ++i) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores.value[4 * (quarter * (kSTiles / 4) + i) + 2 * h + e];
+        score *= params.softmax_scale;
+//% if softcap
+        score = params.softcap * tanh_of(score * inverse_softcap);
+//% endif
+//% if bias
+        const float bias = {{ "" if bias == "fp32" else "to_float" }}(biases.value[h][i][e]);
+        score = bias == -kInfinity ? -kInfinity : score + bias;
+//% endif
+      }
+    }
+  }
+}
+
+//% endif
+// -infinity where a row does not see a key, whatever Q K^T came out as.
+FFPA_DEVICE void hide_scores(ScoreTile& scores, const Marks& marks, const ForwardParams& params, const Tile& tile, int kv) {
+//% if not mask
+  const int end = tile.full_end < tile.kv_end ? tile.full_end : tile.kv_end;
+  if (kv >= tile.full_begin && kv + kBlockN <= end) return;
+//% endif
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const KeyRange visible = keys_of_row(params, tile, place_of(tile, row_of(h)).q);
+    unsigned shown = bits_before(visible.end - kv - key_of(0));
+//% if window_left
+    shown &= ~bits_before(visible.begin - kv - key_of(0));
+//% endif
+//% if mask
+    shown &= marks.shown[h];
+//% endif
+#pragma unroll
+    for (int j = 0; j < kSTiles; ++j) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores.value[4 * j + 2 * h + e];
+        score = shown >> (2 * j + e) & 1 ? score : -kInfinity;
+      }
+    }
+  }
+}

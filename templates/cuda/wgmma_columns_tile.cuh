@@ -1,0 +1,93 @@
+// What one block of cuda/wgmma_columns.cu.j2 works on: kBlockQ query positions of kHeadsPacked heads that share a kv head,
+// head after head.
+
+struct Tile {
+  bool nothing;  // no rows: of none of the cluster's blocks
+  int batch;
+  int head;     // the first
+  int kv_head;
+  int q_begin;  // position of the first row
+  int seqlen_q, seqlen_k;
+  long long q_row, k_row;    // varlen: packed row of the sequence's first token
+  int kv_begin, kv_end;      // keys that some row of the cluster sees; kv_begin < kv_end: what a row does not see is hidden
+  int last_keys;             // of the last of these tiles of kBlockN keys
+  int full_begin, full_end;  // keys that every row sees
+};
+
+struct RowPlace {
+  int head;
+  int q;
+};
+
+// Rows past the end are read as the last position's, and never stored.
+FFPA_DEVICE RowPlace place_of(const Tile& tile, int row) {
+  const int q = tile.q_begin + row % kBlockQ;
+  return {tile.head + row / kBlockQ, q < tile.seqlen_q ? q : tile.seqlen_q - 1};
+}
+FFPA_DEVICE bool is_row(const Tile& tile, int row) { return tile.q_begin + row % kBlockQ < tile.seqlen_q; }
+
+FFPA_DEVICE KeyRange keys_of_row(const ForwardParams& params, const Tile& tile, int q) {
+  return visible_keys<kWindowLeft, kWindowRight>(params, q, tile.seqlen_q, tile.seqlen_k);
+}
+
+//% if window_right
+// Heads whose blocks are ordered together: their K and V are read at the same pace, and share L2.
+constexpr unsigned kHeadsTogether = 4096 / (kHeadDim + kHeadDimV) > 0 ? 4096 / (kHeadDim + kHeadDimV) : 1;
+//% endif
+
+// Blocks run in the order of their index. Heads after each other, so that their K and V stay in L2. When causal, blocks
+// of several heads together, those with most keys first: the last ones to run are short.
+FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
+  constexpr int kPositions = kSplitRows ? kBlockQ * kCluster : kBlockQ;  // of a cluster
+  Tile tile;
+  const unsigned block = index % kCluster;
+  index /= kCluster;
+  const unsigned heads = params.heads_q / kHeadsPacked;
+  const unsigned rows = ((unsigned)params.seqlen_q + kPositions - 1) / kPositions;
+//% if window_right
+  const unsigned all = heads * params.batch;
+  const unsigned first_head = index / (rows * kHeadsTogether) * kHeadsTogether;
+  const unsigned together = all - first_head < kHeadsTogether ? all - first_head : kHeadsTogether;
+  index -= first_head * rows;
+  const int first = (int)(rows - 1 - index / together) * kPositions;
+  index = first_head + index % together;
+//% else
+  const int first = (int)(index % rows) * kPositions;
+  index /= rows;
+//% endif
+  tile.q_begin = first + (kSplitRows ? (int)block * kBlockQ : 0);
+  tile.head = (int)(index % heads) * kHeadsPacked;
+  tile.batch = (int)(index / heads);
+  tile.kv_head = tile.head / (params.heads_q / params.heads_kv);
+//% if varlen
+  tile.q_row = params.cu_seqlens_q[tile.batch];
+  tile.k_row = params.cu_seqlens_k[tile.batch];
+  tile.seqlen_q = (int)(params.cu_seqlens_q[tile.batch + 1] - tile.q_row);
+  tile.seqlen_k = (int)(params.cu_seqlens_k[tile.batch + 1] - tile.k_row);
+//% else
+  tile.q_row = 0;
+  tile.k_row = 0;
+  tile.seqlen_q = params.seqlen_q;
+  tile.seqlen_k = params.seqlen_k;
+//% endif
+  tile.nothing = first >= tile.seqlen_q;
+  const int last_of_cluster = (first + kPositions < tile.seqlen_q ? first + kPositions : tile.seqlen_q) - 1;
+  tile.kv_begin = keys_of_row(params, tile, first).begin / 8 * 8;  // so that a lane's two keys stay aligned pairs
+  tile.kv_end = keys_of_row(params, tile, last_of_cluster).end;
+  if (tile.kv_end <= tile.kv_begin) tile.kv_end = tile.kv_begin + 1;
+  tile.last_keys = (tile.kv_end - tile.kv_begin - 1) % kBlockN + 1;
+  tile.full_begin = keys_of_row(params, tile, place_of(tile, kBlockQ - 1).q).begin;
+  tile.full_end = keys_of_row(params, tile, place_of(tile, 0).q).end;
+  return tile;
+}
+
+// Where (head, row) of the tile's batch entry starts in a tensor with these strides.
+FFPA_DEVICE long long offset_of(const Tile& tile, int head, long long row, long long stride_batch,
+                                long long stride_head, long long stride_row) {
+//% if varlen
+  (void)stride_batch;  // `row` counts packed tokens
+  return head * stride_head + row * stride_row;
+//% else
+  return tile.batch * stride_batch + head * stride_head + row * stride_row;
+//% endif
+}

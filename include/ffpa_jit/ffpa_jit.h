@@ -64,7 +64,7 @@ typedef enum ffpa_jit_dtype {
   FFPA_JIT_FP16 = 1,
   FFPA_JIT_BF16 = 2,
   FFPA_JIT_BOOL = 3, /* one byte, 0 = hidden, anything else = takes part; masks only */
-  FFPA_JIT_INT32 = 4 /* cu_seqlens only */
+  FFPA_JIT_INT32 = 4 /* cu_seqlens, seqlens_k, block_table, tensors of a score modifier */
 } ffpa_jit_dtype;
 
 /* Memory belongs to the caller. `strides` are in elements. An absent optional tensor has data NULL and
@@ -117,6 +117,14 @@ typedef enum ffpa_jit_policy {
   FFPA_JIT_POLICY_REFERENCE = 2  /* short sequences go to the fallback, as FFPA does */
 } ffpa_jit_policy;
 
+/* Whether a problem's first call measures configs before it chooses one. */
+typedef enum ffpa_jit_autotune {
+  FFPA_JIT_AUTOTUNE_DEFAULT = 0, /* FFPA_JIT_AUTOTUNE from the environment, else off */
+  FFPA_JIT_AUTOTUNE_OFF = 1,
+  FFPA_JIT_AUTOTUNE_FAST = 2,
+  FFPA_JIT_AUTOTUNE_MAX = 3
+} ffpa_jit_autotune;
+
 /* Zero or NULL means: from the environment (see `ffpa-jit env`), else the default. */
 typedef struct ffpa_jit_runtime_options {
   size_t struct_size;
@@ -132,6 +140,8 @@ typedef struct ffpa_jit_runtime_options {
   void* log_user;
   ffpa_jit_fallback fallback; /* NULL: the `sdpa` family */
   void* fallback_user;
+  int32_t autotune; /* ffpa_jit_autotune */
+  int32_t reserved; /* 0 */
 } ffpa_jit_runtime_options;
 
 /* In C++ a function call: a partial initializer would draw -Wmissing-field-initializers there. */
@@ -155,11 +165,20 @@ FFPA_JIT_API void ffpa_jit_runtime_destroy(ffpa_jit_runtime* runtime) FFPA_JIT_N
 
 /* ---- attention --------------------------------------------------------------------------------- */
 
-/* O = dropout(softmax(score)) V with score = softcap(scale * Q K^T) + bias, masked; see docs/semantics.md.
+/* Precision of sums inside the kernel. */
+typedef enum ffpa_jit_accumulate {
+  FFPA_JIT_ACCUMULATE_FP32 = 0,
+  FFPA_JIT_ACCUMULATE_FP16 = 1 /* a permission: families that have no such kernel sum in fp32 */
+} ffpa_jit_accumulate;
+
+#define FFPA_JIT_MAX_MODIFIER_TENSORS 4
+
+/* O = dropout(softmax(score)) V with score = modifier(softcap(scale * Q K^T)) + bias, masked; see
+ * docs/semantics.md.
  *
  * Causal and window are tail-aligned: query r stands at key position p = r + (Nk - Nq); key k is visible
  * iff p - window_left <= k <= p + window_right (a negative window is unlimited; causal is
- * window_right = 0). A row that sees no key gives O = 0 and LSE = -inf. */
+ * window_right = 0). A row that sees no key gives O = 0 and LSE = -inf (with sinks: LSE = sinks[h]). */
 struct ffpa_jit_attention_args {
   size_t struct_size;
   int32_t device_kind;  /* ffpa_jit_device_kind */
@@ -196,6 +215,28 @@ struct ffpa_jit_attention_args {
   const char* family;    /* NULL: routed; else "sdpa", ... (`ffpa-jit explain` lists them) */
   void* workspace;       /* optional device memory, at least ffpa_jit_plan_info.workspace_bytes */
   size_t workspace_bytes;
+
+  /* Optional expression that replaces each score, before bias and masks, in natural units: for example
+   * "score - exp2(-8 * (h + 1) / nh) * (q + nk - nq - k)" (ALiBi) or "t0[b,q] == t0[b,k] ? score : -inf"
+   * (packed documents). Names: score; b, h, q, k (batch, query head, row, key, counted from 0); nq, nk (this
+   * sequence's lengths), nh (query heads); t0 ... t3, tensors given below. -inf hides the key, as a mask does.
+   * The grammar: docs/semantics.md, "Score modifier". Compiled into the kernel. */
+  const char* score_modifier;
+  /* What t0 ... t3 are: fp32 or INT32, rank 1 to 4, any strides. Those the expression reads, no others. */
+  ffpa_jit_tensor modifier_tensors[FFPA_JIT_MAX_MODIFIER_TENSORS];
+  /* Optional, fp32 [H]: head h's rows have one more, virtual key of score sinks[h] whose value is 0. Part of
+   * LSE; -inf is none. */
+  ffpa_jit_tensor sinks;
+  /* Optional, INT32 [B] on the device, not with VARLEN: sequence b has keys 0 ... seqlens_k[b] - 1, at most Nk.
+   * Causal and window are aligned to that length. */
+  ffpa_jit_tensor seqlens_k;
+  /* Optional, INT32 [B, max_pages] on the device, needs seqlens_k: K and V lie in pages. K is then
+   * [num_pages, Hkv, page_size, D] (BHND) or [num_pages, page_size, Hkv, D] (BNHD), V likewise; key k of
+   * sequence b is row k % page_size of page block_table[b][k / page_size]; Nk = max_pages * page_size.
+   * Entries past a sequence's length are never read. */
+  ffpa_jit_tensor block_table;
+  int32_t accumulate; /* ffpa_jit_accumulate; FP16 with fp16 tensors only */
+  int32_t reserved;   /* 0 */
 };
 
 #ifdef __cplusplus

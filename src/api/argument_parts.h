@@ -2,6 +2,7 @@
 // checked_call() only, in the order below: later parts rely on the sizes that earlier ones read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -15,9 +16,18 @@ namespace ffpa_jit::api {
 void read_tensors(const ffpa_jit_attention_args& args, AttentionCall& call);
 // cu_seqlens and maximum lengths of packed sequences; checks that others have none.
 void read_varlen(const ffpa_jit_attention_args& args, Purpose purpose, AttentionCall& call);
+// seqlens_k and block_table; checks that other layouts have none.
+void read_key_lengths(const ffpa_jit_attention_args& args, Purpose purpose, AttentionCall& call);
 // Boolean mask and additive bias.
 void read_masks(const ffpa_jit_attention_args& args, AttentionCall& call);
+// The score modifier's text and tensors.
+void read_modifier(const ffpa_jit_attention_args& args, AttentionCall& call);
+void read_sinks(const ffpa_jit_attention_args& args, AttentionCall& call);
 void read_lse(const ffpa_jit_attention_args& args, AttentionCall& call);
+
+// The tensors of a score modifier by the names that its text has for them.
+inline constexpr std::array<std::string_view, FFPA_JIT_MAX_MODIFIER_TENSORS> kModifierTensorNames{
+    "modifier_tensors[0]", "modifier_tensors[1]", "modifier_tensors[2]", "modifier_tensors[3]"};
 
 inline constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 

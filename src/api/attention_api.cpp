@@ -1,4 +1,6 @@
 // ffpa_jit_attention_* and ffpa_jit_plan_*.
+#include <cstddef>
+
 #include "api/attention_args.h"
 #include "api/boundary.h"
 #include "api/handles.h"
@@ -6,7 +8,7 @@
 namespace ffpa_jit::api {
 namespace {
 
-constexpr size_t kOldestArgs = sizeof(ffpa_jit_attention_args);
+constexpr size_t kOldestArgs = offsetof(ffpa_jit_attention_args, score_modifier);
 constexpr size_t kOldestPlanInfo = sizeof(ffpa_jit_plan_info);
 
 // Calls `body` with the caller's struct if it is of this version, else with a converted copy.

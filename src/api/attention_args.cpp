@@ -99,6 +99,17 @@ void read_numbers(const ffpa_jit_attention_args& args, AttentionCall& call) {
   p.philox_state = reinterpret_cast<const unsigned long long*>(args.philox_state);
 }
 
+bool checked_accumulate(const ffpa_jit_attention_args& args, DType dtype) {
+  if (args.accumulate == FFPA_JIT_ACCUMULATE_FP32) return false;
+  if (args.accumulate != FFPA_JIT_ACCUMULATE_FP16 || dtype != DType::kFp16) {
+    throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                "accumulate is {} with {} tensors; allowed: FFPA_JIT_ACCUMULATE_FP32 (0), and "
+                "FFPA_JIT_ACCUMULATE_FP16 (1) with fp16 tensors",
+                args.accumulate, name_of(dtype));
+  }
+  return true;
+}
+
 void check_memory_of(const ffpa_jit_attention_args& args, const AttentionCall& call) {
   const size_t bytes = bytes_of(call.problem.dtype);
   check_memory(args.q, "q");
@@ -110,18 +121,29 @@ void check_memory_of(const ffpa_jit_attention_args& args, const AttentionCall& c
     std::string_view name;
     size_t bytes;
   };
-  const std::array<Read, 7> reads{{{args.q, "q", bytes},
+  const std::array<Read, 10> reads{{{args.q, "q", bytes},
                                    {args.k, "k", bytes},
                                    {args.v, "v", bytes},
                                    {args.mask, "mask", 1},
                                    {args.bias, "bias", bytes_of(call.problem.bias_dtype)},
                                    {args.cu_seqlens_q, "cu_seqlens_q", sizeof(int32_t)},
-                                   {args.cu_seqlens_k, "cu_seqlens_k", sizeof(int32_t)}}};
+                                   {args.cu_seqlens_k, "cu_seqlens_k", sizeof(int32_t)},
+                                   {args.sinks, "sinks", sizeof(float)},
+                                   {args.seqlens_k, "seqlens_k", sizeof(int32_t)},
+                                   {args.block_table, "block_table", sizeof(int32_t)}}};
   for (const Read& read : reads) {
     check_disjoint(args.o, "o", bytes, read.tensor, read.name, read.bytes);
     check_disjoint(args.lse, "lse", sizeof(float), read.tensor, read.name, read.bytes);
   }
+  for (int i = 0; i < kMaxModifierTensors; ++i) {
+    if (call.problem.modifier_tensors[i].rank == 0) continue;
+    const ffpa_jit_tensor& tensor = args.modifier_tensors[i];
+    check_memory(tensor, kModifierTensorNames[i]);
+    check_disjoint(args.o, "o", bytes, tensor, kModifierTensorNames[i], sizeof(float));
+    check_disjoint(args.lse, "lse", sizeof(float), tensor, kModifierTensorNames[i], sizeof(float));
+  }
   check_disjoint(args.lse, "lse", sizeof(float), args.o, "o", bytes);
+  if (call.problem.sinks) check_memory(args.sinks, "sinks");
   if (call.problem.lse) check_memory(args.lse, "lse");
   if (call.problem.has_mask) check_memory(args.mask, "mask");
   if (call.problem.has_bias) check_memory(args.bias, "bias");
@@ -152,6 +174,12 @@ void read_ranges(const ffpa_jit_attention_args& args, AttentionCall& call) {
   add(args.bias, "bias", bytes_of(call.problem.bias_dtype), false);
   add(args.cu_seqlens_q, "cu_seqlens_q", sizeof(int32_t), false);
   add(args.cu_seqlens_k, "cu_seqlens_k", sizeof(int32_t), false);
+  add(args.sinks, "sinks", sizeof(float), false);
+  add(args.seqlens_k, "seqlens_k", sizeof(int32_t), false);
+  add(args.block_table, "block_table", sizeof(int32_t), false);
+  for (int i = 0; i < kMaxModifierTensors; ++i) {
+    add(args.modifier_tensors[i], kModifierTensorNames[i], sizeof(float), false);
+  }
   if (args.philox_state) call.ranges.push_back({"philox_state", args.philox_state, 16, false});
 }
 
@@ -168,12 +196,15 @@ AttentionCall checked_call(const ffpa_jit_attention_args& args, Purpose purpose)
   call.host_args = &args;
 
   read_tensors(args, call);
+  read_key_lengths(args, purpose, call);
   read_varlen(args, purpose, call);
   read_masks(args, call);
+  read_modifier(args, call);
+  read_sinks(args, call);
   check_no_self_overlap(args.o, "o");
   read_lse(args, call);
   read_numbers(args, call);
-  validate(call.problem);
+  call.problem.fp16_accumulate = checked_accumulate(args, call.problem.dtype);
   validate(call.problem, call.shape);
   if (purpose == Purpose::kLaunch) check_memory_of(args, call);
   if (call.device.kind == TargetKind::kEmulator) read_ranges(args, call);

@@ -1,4 +1,5 @@
 // ffpa_jit_runtime_*: creating and destroying a Runtime.
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -8,8 +9,8 @@
 namespace ffpa_jit::api {
 namespace {
 
-// Sizes of the structs in their first published version: what every later library still accepts.
-constexpr size_t kOldestRuntimeOptions = sizeof(ffpa_jit_runtime_options);
+// Size of the struct in its first published version: what every later library still accepts.
+constexpr size_t kOldestRuntimeOptions = offsetof(ffpa_jit_runtime_options, autotune);
 
 spdlog::level::level_enum checked_level(int32_t level) {
   switch (level) {

@@ -76,11 +76,16 @@ void read_tensors(const ffpa_jit_attention_args& args, AttentionCall& call) {
     shape.total_k = int32_size(size_at(args.k, axes.row), "the number of packed key tokens");
   } else {
     shape.batch = int32_size(size_at(args.q, axes.batch), "the batch of q");
-    require_equal(size_at(args.k, axes.batch), shape.batch, "the batch of k", "that of q");
-    require_equal(size_at(args.v, axes.batch), shape.batch, "the batch of v", "that of q");
     require_equal(size_at(args.o, axes.batch), shape.batch, "the batch of o", "that of q");
     shape.seqlen_q = int32_size(size_at(args.q, axes.row), "seqlen_q");
-    shape.seqlen_k = int32_size(size_at(args.k, axes.row), "seqlen_k");
+    if (is_present(args.block_table)) {  // K and V are pages, of which sequences are made
+      require_equal(size_at(args.v, axes.batch), size_at(args.k, axes.batch),
+                    "the number of pages of v", "that of k");
+    } else {
+      require_equal(size_at(args.k, axes.batch), shape.batch, "the batch of k", "that of q");
+      require_equal(size_at(args.v, axes.batch), shape.batch, "the batch of v", "that of q");
+      shape.seqlen_k = int32_size(size_at(args.k, axes.row), "seqlen_k");
+    }
   }
 
   ForwardParams& p = call.params;

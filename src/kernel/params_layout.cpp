@@ -13,8 +13,8 @@ static_assert(std::is_standard_layout_v<ForwardParams> &&
 static_assert(sizeof(void*) == 8 && sizeof(long long) == 8 && sizeof(int) == 4 &&
               sizeof(float) == 4);
 
-// 11 pointers, 22 strides, 7 sizes, 4 factors, 2 Philox words; one int of padding before the last
-// two.
+// 11 pointers, 22 strides, 7 sizes, 4 factors, 2 Philox words (one int of padding before them); then
+// 3 pointers, a stride and 2 sizes of sinks, lengths and pages, and 4 tensors of a score modifier.
 static_assert(offsetof(ForwardParams, q) == 0);
 static_assert(offsetof(ForwardParams, workspace) == 80);
 static_assert(offsetof(ForwardParams, q_stride_batch) == 88);
@@ -24,6 +24,10 @@ static_assert(offsetof(ForwardParams, batch) == 264);
 static_assert(offsetof(ForwardParams, softmax_scale) == 292);
 static_assert(offsetof(ForwardParams, philox_seed) == 312);
 static_assert(offsetof(ForwardParams, philox_offset) == 320);
-static_assert(sizeof(ForwardParams) == 328 && alignof(ForwardParams) == 8);
+static_assert(offsetof(ForwardParams, sinks) == 328);
+static_assert(offsetof(ForwardParams, num_pages) == 360);
+static_assert(offsetof(ForwardParams, modifier_tensors) == 368);
+static_assert(sizeof(ModifierTensorParams) == 56);
+static_assert(sizeof(ForwardParams) == 592 && alignof(ForwardParams) == 8);
 
 }  // namespace ffpa_jit

@@ -1,7 +1,10 @@
 #include "problem/problem.h"
 
+#include <array>
+
 #include "base/error.h"
 #include "problem/canonical_text.h"
+#include "problem/modifier/parse.h"
 
 namespace ffpa_jit {
 namespace {
@@ -11,7 +14,10 @@ constexpr std::string_view kLayouts = "bhnd, bnhd, varlen";
 constexpr std::string_view kDTypes = "fp32, fp16, bf16";
 constexpr std::string_view kPatterns = "\"bhqk\" with 1 in place of a dimension that is broadcast";
 constexpr std::string_view kOptions =
-    "causal, window=, mask=, bias=, dropout, softcap, lse, in this order, each once";
+    "causal, window=, mask=, bias=, dropout, softcap, modifier= (with t0= to t3=), sinks, seqlens_k, "
+    "page=, accumulate=fp16, lse, in this order, each once";
+constexpr std::string_view kModifierTensor = "fp32 or int32, a colon and the rank 1 to 4, e.g. int32:2";
+constexpr std::array<std::string_view, kMaxModifierTensors> kTensorNames{"t0", "t1", "t2", "t3"};
 
 bool is_activation(DType dtype) {
   return dtype == DType::kFp32 || dtype == DType::kFp16 || dtype == DType::kBf16;
@@ -49,6 +55,43 @@ BroadcastPattern parse_pattern(const CanonicalReader& reader, std::string_view f
   if (!pattern)
     reader.fail(fmt::format("{} is {}; allowed: {}", field, in_quotes(text), kPatterns));
   return *pattern;
+}
+
+ModifierTensor parse_modifier_tensor(const CanonicalReader& reader, std::string_view name,
+                                     std::string_view text) {
+  const size_t colon = text.find(':');
+  const std::optional<DType> dtype = dtype_of(text.substr(0, colon));
+  if (colon == std::string_view::npos || (dtype != DType::kFp32 && dtype != DType::kInt32)) {
+    reader.fail(fmt::format("{} is {}; allowed: {}", name, in_quotes(text), kModifierTensor));
+  }
+  return {*dtype, static_cast<int>(reader.to_integer(name, text.substr(colon + 1), 1, 4))};
+}
+
+void validate_modifier(const Problem& p) {
+  if (p.score_modifier.empty()) {
+    if (p.modifier_tensors != ModifierTensors{}) {
+      invalid("modifier_tensors", "given", "none when there is no score modifier");
+    }
+    return;
+  }
+  for (int i = 0; i < kMaxModifierTensors; ++i) {
+    const ModifierTensor& tensor = p.modifier_tensors[i];
+    const bool known = tensor.dtype == DType::kFp32 || (tensor.dtype == DType::kInt32 && tensor.rank);
+    if (!known || tensor.rank < 0 || tensor.rank > 4) {
+      invalid(kTensorNames[i], fmt::format("{}:{}", name_of(tensor.dtype), tensor.rank),
+              kModifierTensor);
+    }
+  }
+  const modifier::Expression expression = modifier::parse(p.score_modifier, p.modifier_tensors);
+  if (const std::string text = text_of(expression); text != p.score_modifier) {
+    invalid("score_modifier", in_quotes(p.score_modifier),
+            fmt::format("its canonical text, {}", in_quotes(text)));
+  }
+  for (int i = 0; i < kMaxModifierTensors; ++i) {
+    if (p.modifier_tensors[i].rank != 0 && !expression.reads_tensor(i)) {
+      invalid(kTensorNames[i], "given", "only tensors that the score modifier reads");
+    }
+  }
 }
 
 }  // namespace
@@ -117,6 +160,20 @@ void validate(const Problem& p) {
             p.dtype == DType::kFp32 ? "fp32"
                                     : fmt::format("fp32 or {}, the dtype of Q", name_of(p.dtype)));
   }
+  validate_modifier(p);
+  if (p.seqlens_k && p.layout == Layout::kVarlen) {
+    invalid("seqlens_k", "given with layout varlen", "bhnd, bnhd (cu_seqlens_k says it there)");
+  }
+  if (p.page_size < 0 || p.page_size > kMaxPageSize) {
+    invalid("page_size", std::to_string(p.page_size), fmt::format("0 to {}", kMaxPageSize));
+  }
+  if (p.page_size != 0 && !p.seqlens_k) {
+    invalid("page_size", "given without seqlens_k", "pages with seqlens_k only");
+  }
+  if (p.fp16_accumulate && p.dtype != DType::kFp16) {
+    invalid("accumulate", fmt::format("fp16 with dtype {}", name_of(p.dtype)),
+            "fp16 with dtype fp16, else fp32");
+  }
 }
 
 std::string text_of(const Problem& p) {
@@ -133,6 +190,17 @@ std::string text_of(const Problem& p) {
     text += fmt::format(" bias={}:{}", name_of(p.bias_dtype), text_of(p.bias_pattern));
   if (p.dropout) text += " dropout";
   if (p.softcap) text += " softcap";
+  if (!p.score_modifier.empty()) text += " modifier=" + p.score_modifier;
+  for (int i = 0; i < kMaxModifierTensors; ++i) {
+    const ModifierTensor& tensor = p.modifier_tensors[i];
+    if (tensor.rank != 0) {
+      text += fmt::format(" {}={}:{}", kTensorNames[i], name_of(tensor.dtype), tensor.rank);
+    }
+  }
+  if (p.sinks) text += " sinks";
+  if (p.seqlens_k) text += " seqlens_k";
+  if (p.page_size) text += fmt::format(" page={}", p.page_size);
+  if (p.fp16_accumulate) text += " accumulate=fp16";
   if (p.lse) text += " lse";
   return text;
 }
@@ -185,6 +253,21 @@ Problem parse_problem(std::string_view text) {
   }
   p.dropout = reader.take("dropout");
   p.softcap = reader.take("softcap");
+  if (auto modifier = reader.take_value("modifier")) {
+    p.score_modifier = *modifier;
+    if (p.score_modifier.empty()) reader.fail("modifier is empty; allowed: an expression");
+    for (int i = 0; i < kMaxModifierTensors; ++i) {
+      if (auto tensor = reader.take_value(kTensorNames[i])) {
+        p.modifier_tensors[i] = parse_modifier_tensor(reader, kTensorNames[i], *tensor);
+      }
+    }
+  }
+  p.sinks = reader.take("sinks");
+  p.seqlens_k = reader.take("seqlens_k");
+  if (auto page = reader.take_value("page")) {
+    p.page_size = static_cast<int>(reader.to_integer("page", *page, 1, kMaxPageSize));
+  }
+  p.fp16_accumulate = reader.take("accumulate=fp16");
   p.lse = reader.take("lse");
   reader.finish(kOptions);
   validate(p);

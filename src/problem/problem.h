@@ -2,6 +2,7 @@
 // same kernel. Shape: the run-time sizes. Both are plain values with == and one canonical text.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,17 @@ BroadcastPattern parse_pattern(std::string_view text);  // throws Error INVALID_
 inline constexpr int kMaxHeadDim = 2048;
 inline constexpr int kMaxGqaGroup = 1 << 20;
 
+inline constexpr int kMaxPageSize = 1 << 20;
+inline constexpr int kMaxModifierTensors = 4;
+
+// What a kernel knows of a tensor that its score modifier reads.
+struct ModifierTensor {
+  DType dtype = DType::kFp32;  // or kInt32
+  int rank = 0;                // 1 to 4; 0: not read
+  bool operator==(const ModifierTensor&) const = default;
+};
+using ModifierTensors = std::array<ModifierTensor, kMaxModifierTensors>;
+
 struct Problem {
   Direction direction = Direction::kForward;
   DType dtype = DType::kBf16;
@@ -49,7 +61,13 @@ struct Problem {
   BroadcastPattern bias_pattern;
   bool dropout = false;
   bool softcap = false;
-  bool lse = false;  // LSE is wanted
+  std::string score_modifier;  // canonical text (problem/modifier/parse.h); empty: none
+  ModifierTensors modifier_tensors{};
+  bool sinks = false;            // a virtual key per query head
+  bool seqlens_k = false;        // each sequence has its own number of keys
+  int page_size = 0;             // keys per page of K and V; 0: not paged
+  bool fp16_accumulate = false;  // a permission, not a demand
+  bool lse = false;              // LSE is wanted
 
   bool operator==(const Problem&) const = default;
 };

@@ -66,8 +66,14 @@ void validate(const Problem& p, const Shape& s) {
                   "total_k is {}; allowed: batch * seqlen_k = {} (layout {})", s.total_k,
                   s.batch * s.seqlen_k, name_of(p.layout));
     }
-    // No keys at all is the empty case (O = 0), not a misaligned causal call.
-    if (p.causal && s.seqlen_k != 0 && s.seqlen_k < s.seqlen_q) {
+    if (p.page_size != 0 && s.seqlen_k % p.page_size != 0) {
+      throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                  "seqlen_k is {} with pages of {} keys; allowed: a multiple of the page size",
+                  s.seqlen_k, p.page_size);
+    }
+    // No keys at all is the empty case (O = 0), not a misaligned causal call. Lengths that only the
+    // device knows are not checked: rows that stand before the first key see none.
+    if (p.causal && !p.seqlens_k && s.seqlen_k != 0 && s.seqlen_k < s.seqlen_q) {
       throw_error(
           FFPA_JIT_INVALID_ARGUMENT,
           "causal with seqlen_k {} and seqlen_q {}; allowed: seqlen_k >= seqlen_q (causal is "

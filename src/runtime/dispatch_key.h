@@ -21,13 +21,16 @@ struct DispatchKey {
   uint16_t device_index = 0;
   ShapeClass shape;
   uint8_t reserved = 0;
-  uint64_t family = 0;  // hash of the forced family's name, 0 when routed
+  uint32_t page_size = 0;
+  uint32_t modifier_tensors = 0;  // their types and ranks
+  uint64_t family = 0;       // hash of the forced family's name, 0 when routed
+  uint64_t modifier[2] = {};  // 128-bit hash of the score modifier, 0 when none
 
   bool operator==(const DispatchKey& other) const noexcept {
     return std::memcmp(this, &other, sizeof(*this)) == 0;
   }
 };
-static_assert(sizeof(DispatchKey) == 32, "no padding: the key is compared as bytes");
+static_assert(sizeof(DispatchKey) == 56, "no padding: the key is compared as bytes");
 
 DispatchKey dispatch_key(const AttentionCall& call);
 

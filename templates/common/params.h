@@ -2,9 +2,16 @@
 // is no second description of the argument list. Plain C++ without includes, so that every device compiler
 // takes it. Strides are in elements; the last dimension of Q, K, V and O has stride 1.
 
+// A tensor that a score modifier reads. Strides and sizes of dimensions past its rank are 0.
+struct ModifierTensorParams {
+  const void* data;
+  long long strides[4];
+  int sizes[4];
+};
+
 struct ForwardParams {
   const void* q;  // [B, Hq, Nq, D] by strides; varlen: [Tq, Hq, D], batch stride unused
-  const void* k;  // [B, Hkv, Nk, D]
+  const void* k;  // [B, Hkv, Nk, D]; paged: [pages, Hkv, page_size, D], the batch strides of k and v step pages
   const void* v;  // [B, Hkv, Nk, Dv]
   void* o;        // [B, Hq, Nq, Dv]
   float* lse;     // [B, Hq, Nq] natural log; null when not wanted
@@ -37,4 +44,12 @@ struct ForwardParams {
   float dropout_scale;  // 1 / (1 - dropout_p)
   unsigned long long philox_seed;
   unsigned long long philox_offset;
+
+  const float* sinks;      // [Hq], null when none
+  const int* seqlens_k;    // [B], each 0 to seqlen_k; null: seqlen_k for all
+  const int* block_table;  // paged: [B, max_pages] of page numbers; else null
+  long long block_table_stride_batch;  // a row's entries are contiguous
+  int num_pages;                       // paged: pages in k and v
+  int max_pages;                       // paged: entries in a row of block_table
+  ModifierTensorParams modifier_tensors[4];
 };

@@ -197,7 +197,8 @@ TEST(ParseProblem, ErrorsSayWhereAndWhat) {
        "problem text \"forward bf16 d=0\": d is \"0\"; allowed: a whole number from 1 to 2048"},
       {start + " fast", "problem text \"" + start +
                             " fast\": \"fast\" is not expected here; allowed: causal, window=, "
-                            "mask=, bias=, dropout, softcap, lse, in this order, each once"},
+                            "mask=, bias=, dropout, softcap, modifier= (with t0= to t3=), sinks, "
+                            "seqlens_k, page=, accumulate=fp16, lse, in this order, each once"},
       {start + " causal window=r",
        "problem text \"" + start +
            " causal window=r\": window is \"r\"; allowed: l (causal bounds the right side)"},

@@ -37,6 +37,25 @@ inline Problem random_problem(std::mt19937_64& random) {
   }
   p.dropout = coin();
   p.softcap = coin();
+  if (coin()) {
+    struct Modifier {
+      const char* text;
+      ModifierTensors tensors;
+    };
+    static const Modifier kModifiers[] = {
+        {"score*2.0", {}},
+        {"score-exp2(-8.0*float(h+1)/float(nh))*float(q+nk-nq-k)", {}},
+        {"t0[b,q]==t0[b,k]?score:-inf", {{{DType::kInt32, 2}}}},
+        {"score+t1[h]*float(t3[b,h,q,k])", {{{}, {DType::kFp32, 1}, {}, {DType::kInt32, 4}}}},
+    };
+    const Modifier& modifier = kModifiers[between(0, 3)];
+    p.score_modifier = modifier.text;
+    p.modifier_tensors = modifier.tensors;
+  }
+  p.sinks = coin();
+  p.seqlens_k = p.layout != Layout::kVarlen && coin();
+  if (p.seqlens_k && coin()) p.page_size = between(1, 512);
+  p.fp16_accumulate = p.dtype == DType::kFp16 && coin();
   p.lse = coin();
   return p;
 }

@@ -34,6 +34,21 @@ TEST(DispatchKey, EveryFactCounts) {
       [](AttentionCall& c) { c.problem.dropout = true; },
       [](AttentionCall& c) { c.problem.softcap = true; },
       [](AttentionCall& c) { c.problem.lse = true; },
+      [](AttentionCall& c) { c.problem.score_modifier = "score+1.0"; },
+      [](AttentionCall& c) { c.problem.score_modifier = "score+2.0"; },
+      [](AttentionCall& c) {
+        c.problem.score_modifier = "score+t0[b]";
+        c.problem.modifier_tensors[0] = {DType::kFp32, 1};
+      },
+      [](AttentionCall& c) {
+        c.problem.score_modifier = "score+t0[b]";
+        c.problem.modifier_tensors[0] = {DType::kInt32, 1};
+      },
+      [](AttentionCall& c) { c.problem.sinks = true; },
+      [](AttentionCall& c) { c.problem.seqlens_k = true; },
+      [](AttentionCall& c) { c.problem.page_size = 16; },
+      [](AttentionCall& c) { c.problem.page_size = 32; },
+      [](AttentionCall& c) { c.problem.fp16_accumulate = true; },
       [](AttentionCall& c) { c.device.kind = TargetKind::kCuda; },
       [](AttentionCall& c) { c.device.index = 1; },
       [](AttentionCall& c) { c.family = "sdpa"; },

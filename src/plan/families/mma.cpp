@@ -12,6 +12,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "plan/features.h"
 
 namespace ffpa_jit {
 namespace {
@@ -253,6 +254,7 @@ class Mma final : public KernelFamily {
       return fmt::format("a bias is fp32 or {}, not {}", name_of(problem.dtype),
                          name_of(problem.bias_dtype));
     }
+    if (auto reason = lacks(problem, {})) return reason;
     if (tile_config(problem, capability, kMaxHeadDim).num_warps == 0) {
       return fmt::format("needs more shared memory for head dims {} and {} than the {} KiB of {}",
                          problem.head_dim, problem.head_dim_v, shared_limit(capability) >> 10,

@@ -1,6 +1,7 @@
 #include "plan/families/portable_cpu.h"
 
 #include "base/error.h"
+#include "plan/features.h"
 #include "portable/attention.h"
 
 namespace ffpa_jit {
@@ -15,6 +16,7 @@ class PortableCpuFamily final : public KernelFamily {
   std::optional<std::string> refuses(const Problem& problem, const Target& target) const override {
     if (target.kind != TargetKind::kCpu)
       return "it is compiled into the library and runs on the CPU only";
+    if (auto reason = lacks(problem, {})) return reason;
     switch (problem.dtype) {
       case DType::kFp32:
       case DType::kFp16:

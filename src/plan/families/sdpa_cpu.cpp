@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "plan/features.h"
 
 namespace ffpa_jit {
 namespace {
@@ -138,6 +139,7 @@ class SdpaCpu final : public KernelFamily {
 
   std::optional<std::string> refuses(const Problem& problem, const Target& target) const override {
     if (!level_of(target)) return fmt::format("serves CPU targets, not {}", text_of(target));
+    if (auto reason = lacks(problem, {})) return reason;
     if (problem.direction != Direction::kForward) return "has a forward kernel only";
     if (problem.dtype != DType::kFp32 && problem.dtype != DType::kFp16 &&
         problem.dtype != DType::kBf16) {

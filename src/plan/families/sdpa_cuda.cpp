@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "plan/features.h"
 
 namespace ffpa_jit {
 namespace {
@@ -101,6 +102,7 @@ class SdpaCuda final : public KernelFamily {
     if (target.compute_capability() < kMinCapability) {
       return fmt::format("needs sm_{} or later, {} is older", kMinCapability, text_of(target));
     }
+    if (auto reason = lacks(problem, {})) return reason;
     if (problem.direction != Direction::kForward) return "has a forward kernel only";
     if (problem.dtype != DType::kFp32 && problem.dtype != DType::kFp16 &&
         problem.dtype != DType::kBf16) {

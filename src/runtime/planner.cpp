@@ -10,10 +10,12 @@
 namespace ffpa_jit {
 
 Planner::Planner(const Environment& environment, Policy policy,
-                 std::shared_ptr<const codegen::TemplateEngine> templates)
+                 std::shared_ptr<const codegen::TemplateEngine> templates,
+                 std::shared_ptr<TunedConfigs> tuned)
     : environment_(environment),
       policy_(policy),
       templates_(std::move(templates)),
+      tuned_(std::move(tuned)),
       emulated_templates_(std::make_shared<codegen::EmulatedTemplates>(
           std::shared_ptr<const codegen::TemplateLoader>(templates_, &templates_->loader()))) {}
 
@@ -35,7 +37,7 @@ Route Planner::route(const PlanRequest& request) const {
 
 PlannedAttention Planner::plan(const PlanRequest& request) const {
   Route route = this->route(request);
-  if (route.outcome == Outcome::kFallback) return {std::move(route), {}, {}, 0};
+  if (route.outcome == Outcome::kFallback) return {std::move(route), {}, {}, {}, 0};
   PlannedAttention planned = plan_with(*route.family, request);
   planned.route = std::move(route);
   return planned;
@@ -46,9 +48,13 @@ PlannedAttention Planner::plan_with(const KernelFamily& family, const PlanReques
   const Clock::time_point start = Clock::now();
   PlannedAttention planned;
   planned.route.family = &family;
+  if (tuned_ && !request.config) {
+    planned.tuned = tuned_->find(family, request.problem, request.shape, request.device);
+  }
   const KernelConfig config =
-      request.config ? *request.config
-                     : family.default_config(request.problem, request.shape, request.device);
+      request.config  ? *request.config
+      : planned.tuned ? planned.tuned->config
+                      : family.default_config(request.problem, request.shape, request.device);
   planned.plan = family.plan(request.problem, config, request.device);
   for (const PlanStep& step : planned.plan.steps) {
     planned.sources.push_back(step.builtin ? KernelSource{}

@@ -11,6 +11,7 @@
 #include "plan/plan.h"
 #include "policy/environment.h"
 #include "policy/routing.h"
+#include "tune/tuned_configs.h"
 
 namespace ffpa_jit {
 
@@ -21,20 +22,23 @@ struct PlanRequest {
   TensorFacts tensors;
   std::string family;            // forced; empty: routed
   bool has_host_fallback = false;
-  std::optional<KernelConfig> config;  // forced; empty: the family's default
+  std::optional<KernelConfig> config;  // forced; empty: tuned, else the family's default
 };
 
 struct PlannedAttention {
   Route route;
   Plan plan;                         // empty when the route goes to the host's callback
   std::vector<KernelSource> sources;  // one per step; an empty text for a built-in kernel
+  std::optional<TunedConfig> tuned;   // where the config comes from, if from a tuning
   double generate_ms = 0;
 };
 
 class Planner {
  public:
+  // `tuned` may be null: every config is then the family's default.
   Planner(const Environment& environment, Policy policy,
-          std::shared_ptr<const codegen::TemplateEngine> templates);
+          std::shared_ptr<const codegen::TemplateEngine> templates,
+          std::shared_ptr<TunedConfigs> tuned = nullptr);
 
   Route route(const PlanRequest& request) const;
   // Throws INVALID_ARGUMENT, UNSUPPORTED (a forbidden fall-back, an unknown family), TEMPLATE_ERROR.
@@ -48,6 +52,7 @@ class Planner {
   const Environment& environment_;
   Policy policy_;
   std::shared_ptr<const codegen::TemplateEngine> templates_;
+  std::shared_ptr<TunedConfigs> tuned_;
   codegen::TemplateEngine emulated_templates_;  // the same templates for emulated targets
 };
 

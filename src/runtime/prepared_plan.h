@@ -23,6 +23,7 @@ struct PreparedPlan {
   double generate_ms = 0;
   double compile_ms = 0;
   double load_ms = 0;
+  int spill_bytes = 0;  // of all steps' threads, where the compiler reports it
 };
 
 }  // namespace ffpa_jit

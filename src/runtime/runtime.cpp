@@ -1,5 +1,6 @@
 #include "runtime/runtime.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -117,10 +118,16 @@ Runtime::Runtime(RuntimeOptions options)
       store_(Store::open(options_.store, options_.log)),
       compilers_(std::make_shared<CompilerSet>(options_.log)),
       templates_(std::make_shared<codegen::TemplateEngine>(codegen::default_templates(options_.template_dir))),
-      planner_(options_.environment, options_.policy, templates_),
+      tuned_(std::make_shared<TunedConfigs>(
+          store_,
+          TunedConfigs::Options{.skip = options_.environment.skip_tuned,
+                                .directory = options_.environment.tuned_config_dir},
+          options_.log)),
+      planner_(options_.environment, options_.policy, templates_, tuned_),
       kernels_(store_, compilers_, options_.store.match, options_.compile_time_limit, options_.log),
       devices_(options_.num_threads, options_.environment.cpu_level,
-               emulator_options(options_)) {}
+               emulator_options(options_)),
+      record_(options_.environment.record, options_.log) {}
 
 std::shared_ptr<const PreparedPlan> Runtime::prepare(const AttentionCall& call) {
   const DispatchKey key = dispatch_key(call);
@@ -151,8 +158,9 @@ std::shared_ptr<const PreparedPlan> Runtime::make_plan(const AttentionCall& call
                 "ffpa_jit_attention_prepare (or run it once) before the capture; problem: {}",
                 text_of(call.problem));
   }
-  const PlanRequest request =
-      plan_request(call, *prepared->device, options_.host_fallback != nullptr);
+  PlanRequest request = plan_request(call, *prepared->device, options_.host_fallback != nullptr);
+  record_.add(call);
+  if (options_.autotune) autotune(call, request);
   PlannedAttention planned = planner_.plan(request);
   prepared->rule = planned.route.rule;
   prepared->reason = planned.route.reason;
@@ -160,6 +168,19 @@ std::shared_ptr<const PreparedPlan> Runtime::make_plan(const AttentionCall& call
     prepared->to_host_fallback = true;
     options_.log->info("{}: {}", text_of(call.problem), prepared->reason);
     return prepared;
+  }
+  if (planned.tuned) {
+    const KernelFamily& family = *planned.route.family;
+    const std::string reason = fmt::format("{}; {}", prepared->reason, planned.tuned->reason());
+    request.config = family.default_config(request.problem, request.shape, request.device);
+    if (planned.tuned->config == *request.config) {  // tuned, and the default stayed
+      prepared->reason = reason;
+    } else if (load_tuned(std::move(planned), *prepared)) {
+      prepared->reason = reason;
+      return prepared;
+    } else {
+      planned = planner_.plan_with(family, request);
+    }
   }
   try {
     load_steps(std::move(planned), *prepared);
@@ -173,9 +194,47 @@ std::shared_ptr<const PreparedPlan> Runtime::make_plan(const AttentionCall& call
     options_.log->warn("using the slower portable kernel: {}", error.what());
     prepared->rule = "no-compiler";
     prepared->reason = fmt::format("the kernel is not cached and cannot be compiled: {}", error.what());
+    request.config.reset();
     load_steps(planner_.plan_with(portable, request), *prepared);
   }
   return prepared;
+}
+
+std::shared_ptr<const PreparedPlan> Runtime::prepare_config(const AttentionCall& call,
+                                                            const KernelFamily& family,
+                                                            const KernelConfig& config) {
+  auto prepared = std::make_shared<PreparedPlan>();
+  prepared->problem = call.problem;
+  prepared->device = devices_.open(call.device);
+  PlanRequest request = plan_request(call, *prepared->device, false);
+  request.config = config;
+  load_steps(planner_.plan_with(family, request), *prepared);
+  return prepared;
+}
+
+bool Runtime::load_tuned(PlannedAttention planned, PreparedPlan& prepared) {
+  const TunedConfig tuned = *planned.tuned;
+  PreparedPlan attempt;
+  attempt.problem = prepared.problem;
+  attempt.device = prepared.device;
+  try {
+    load_steps(std::move(planned), attempt);
+    if (attempt.spill_bytes > 0) {
+      throw_error(FFPA_JIT_COMPILE_FAILED, "its threads spill {} bytes", attempt.spill_bytes);
+    }
+  } catch (const Error& error) {
+    options_.log->warn("the tuned config '{}' for '{}' does not hold ({}); the default serves",
+                       text_of(tuned.config), text_of(prepared.problem), error.what());
+    return false;
+  }
+  attempt.rule = prepared.rule;
+  prepared = std::move(attempt);
+  if (tuned.other_version && tuned.source == kCacheSource) {  // checked again: need not be next time
+    Tuning row = tuned.tuning;
+    row.library_version = library_version();
+    tuned_->put(row);
+  }
+  return true;
 }
 
 void Runtime::load_steps(PlannedAttention planned, PreparedPlan& prepared) {
@@ -194,6 +253,7 @@ void Runtime::load_steps(PlannedAttention planned, PreparedPlan& prepared) {
     kernels.push_back(prepared.device->load(provided.binary));
     prepared.load_ms += milliseconds_since(start);
     prepared.compile_ms += provided.compile_ms;
+    prepared.spill_bytes += std::max(provided.binary.resources.spill_bytes, 0);
     prepared.cache_hit = prepared.cache_hit && provided.cache_hit;
   }
   prepared.kernels = std::move(kernels);

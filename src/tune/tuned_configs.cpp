@@ -124,7 +124,7 @@ void TunedConfigs::add(std::vector<Row>& rows, std::vector<Tuning> tunings,
 const std::vector<TunedConfigs::Row>& TunedConfigs::rows_of(const DeviceInfo& device) {
   const auto [found, fresh] = rows_.try_emplace(device.identity);
   if (!fresh) return found->second;
-  add(found->second, store_->tunings(""), "the cache", device.identity);
+  add(found->second, store_->tunings(""), std::string(kCacheSource), device.identity);
   for (const auto& [name, tunings] : files_) add(found->second, tunings, name, device.identity);
   return found->second;
 }

@@ -18,11 +18,13 @@
 
 namespace ffpa_jit {
 
+inline constexpr std::string_view kCacheSource = "the cache";
+
 struct TunedConfig {
   KernelConfig config;
   Tuning tuning;               // the row it comes from
   int distance = 0;            // 0: tuned for this very problem and shape class
-  std::string source;          // "cache", or the file
+  std::string source;          // kCacheSource, or the file
   bool other_version = false;  // tuned by another version of the library: to be checked again
 
   // "tuned for q=8192 k=8192 heads=32: 512.3 us (+- 1.1)"

@@ -21,6 +21,9 @@ class KernelFamily {
   virtual std::optional<std::string> refuses(const Problem&, const Target&) const = 0;
   // The same of one call's tensors, asked after refuses().
   virtual std::optional<std::string> refuses_tensors(const TensorFacts&) const { return std::nullopt; }
+  // Why a family further down is faster for such a shape, though this one can serve. Not asked of a family that was
+  // asked for by name.
+  virtual std::optional<std::string> defers(const Problem&, const Shape&) const { return std::nullopt; }
   // The heuristic config. Depends on the shape only through shape_class (see plan/shape_class.h).
   virtual KernelConfig default_config(const Problem&, const Shape&, const DeviceInfo&) const = 0;
   // Throws Error INVALID_ARGUMENT when `config` is not one this family can build.

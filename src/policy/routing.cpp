@@ -15,16 +15,15 @@ bool serves(const KernelFamily& family, const Problem& problem, const Target& ta
   return !family.refuses(problem, target).has_value();
 }
 
-std::optional<std::string> why_not(const KernelFamily& family, const RouteRequest& request) {
-  auto reason = family.refuses(request.problem, request.target);
-  return reason ? reason : family.refuses_tensors(request.tensors);
-}
-
+// A family that defers serves all the same when no other does.
 const KernelFamily* first_serving(Families families, const RouteRequest& request) {
+  const KernelFamily* deferring = nullptr;
   for (const KernelFamily* family : families) {
-    if (!why_not(*family, request)) return family;
+    if (why_not(*family, request)) continue;
+    if (!family->defers(request.problem, request.shape)) return family;
+    if (!deferring) deferring = family;
   }
-  return nullptr;
+  return deferring;
 }
 
 // The most ordinary problems: a family that refuses both does not know the target.
@@ -136,7 +135,8 @@ Route route(const RouteRequest& request, const Environment& environment, Familie
 
   Route route;
   for (const KernelFamily* family : families) {
-    const auto why = why_not(*family, request);
+    auto why = why_not(*family, request);
+    if (!why && f.forced.empty()) why = family->defers(request.problem, request.shape);
     route.verdicts.push_back({std::string(family->name()), !why.has_value(), why.value_or("")});
   }
   const auto rule = std::find_if(rules().begin(), rules().end(),

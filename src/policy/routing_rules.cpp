@@ -6,11 +6,16 @@
 
 namespace ffpa_jit::routing {
 
+std::optional<std::string> why_not(const KernelFamily& family, const RouteRequest& request) {
+  auto reason = family.refuses(request.problem, request.target);
+  return reason ? reason : family.refuses_tensors(request.tensors);
+}
+
 std::string refusals(const Facts& f, Families families, std::string_view name) {
   std::string text;
   for (const KernelFamily* family : families) {
     if (!name.empty() && family->name() != name) continue;
-    if (const auto why = family->refuses(f.request.problem, f.request.target)) {
+    if (const auto why = why_not(*family, f.request)) {
       text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", family->name(), *why);
     }
   }

@@ -49,6 +49,9 @@ struct Rule {
 // In order: the first that applies decides.
 std::span<const Rule> rules();
 
+// Why `family` cannot serve the request; nullopt when it can.
+std::optional<std::string> why_not(const KernelFamily& family, const RouteRequest& request);
+
 // "mma: needs sm_80; wgmma: ..." of those families that refuse; only those called `name` unless it
 // is empty.
 std::string refusals(const Facts& facts, Families families, std::string_view name);

@@ -1,0 +1,207 @@
+// The `wgmma` family's schedule for head dims up to 256: templates/cuda/wgmma_rows.cu.j2.
+//
+// A config's numbers: block_m, 64 rows for each consumer warpgroup; block_n keys a tile; num_stages
+// slots for K, and as many for V as shared memory then has room for; num_warps, four for each
+// consumer and four more.
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "plan/families/wgmma_schedule.h"
+#include "plan/families/wgmma_tensors.h"
+#include "plan/features.h"
+
+namespace ffpa_jit {
+namespace {
+
+constexpr int kMaxHeadDim = 256;
+constexpr int kWarpSize = 32;
+constexpr int64_t kSharedBytes = 232448;  // of a block
+constexpr int kMaxStages = 4;
+constexpr char kEntry[] = "ffpa_wgmma_rows";
+
+int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+
+int consumers_of(const KernelConfig& config) { return config.block_m / 64; }
+
+// Rows of a tile are stored in blocks of 64 columns, 128 bytes each.
+int64_t row_bytes(int head_dim) { return divide_up(head_dim, 64) * 128; }
+
+int64_t shared_bytes(const Problem& problem, const KernelConfig& config, int v_stages) {
+  const int64_t barriers = consumers_of(config) + 2 * config.num_stages + 2 * v_stages;
+  return config.block_m * row_bytes(problem.head_dim) +
+         config.num_stages * config.block_n * row_bytes(problem.head_dim) +
+         v_stages * config.block_n * row_bytes(problem.head_dim_v) + 8 * barriers;
+}
+
+// 0 when not even one fits.
+int v_stages_of(const Problem& problem, const KernelConfig& config) {
+  int stages = config.num_stages;
+  while (stages > 0 && shared_bytes(problem, config, stages) > kSharedBytes) --stages;
+  return stages;
+}
+
+// Registers that a consumer's threads hold: S, P and O.
+int held_registers(const Problem& problem, const KernelConfig& config) {
+  return config.block_n / 2 + config.block_n / 4 + problem.head_dim_v / 2;
+}
+
+// What masks and dropout need registers for.
+bool has_modifiers(const Problem& problem) {
+  return problem.has_mask || problem.has_bias || problem.dropout || problem.softcap;
+}
+
+// Registers of a consumer's thread, a producer's: 64 K are shared by a block's 128 (consumers + 1)
+// threads.
+int consumer_registers(int consumers) { return consumers == 1 ? 240 : consumers == 2 ? 240 : 160; }
+int producer_registers(int consumers) { return consumers == 3 ? 32 : 24; }
+
+// Measured on an H200.
+KernelConfig tile_config(const Problem& problem) {
+  struct Row {
+    int max_columns, block_m, block_n, num_stages;
+  };
+  static constexpr Row kPlain[] = {
+      {64, 192, 128, 3}, {128, 192, 80, 3}, {192, 128, 112, 2}, {256, 128, 64, 3}};
+  static constexpr Row kWindowed[] = {
+      {64, 192, 128, 3}, {128, 128, 128, 3}, {192, 128, 112, 2}, {256, 128, 80, 2}};
+  static constexpr Row kModified[] = {
+      {64, 128, 128, 3}, {128, 128, 128, 3}, {192, 128, 96, 2}, {256, 128, 64, 2}};
+  const bool windowed = problem.causal || problem.window_left || problem.window_right;
+  const auto& rows = has_modifiers(problem) ? kModified : windowed ? kWindowed : kPlain;
+  const int columns = std::max(problem.head_dim, problem.head_dim_v);
+  const Row& row = *std::find_if(std::begin(rows), std::end(rows) - 1,
+                                 [&](const Row& row) { return columns <= row.max_columns; });
+  KernelConfig config;
+  config.block_m = row.block_m;
+  config.block_n = row.block_n;
+  config.num_stages = row.num_stages;
+  config.num_warps = 4 * (consumers_of(config) + 1);
+  while (v_stages_of(problem, config) == 0 && config.num_stages > 1) --config.num_stages;
+  return config;
+}
+
+void check_config(const Problem& problem, const KernelConfig& config) {
+  const auto refuse = [&](std::string_view rule) {
+    throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                "family wgmma cannot build config '{}' for '{}': {}; leave the config out to take "
+                "the default",
+                text_of(config), text_of(problem), rule);
+  };
+  if (config.block_m != 64 && config.block_m != 128 && config.block_m != 192) {
+    refuse("block_m is 64, 128 or 192");
+  }
+  if (config.block_n < 32 || config.block_n > 256 || config.block_n % 16 != 0) {
+    refuse("block_n is a multiple of 16 from 32 to 256");
+  }
+  if (config.num_warps != 4 * (consumers_of(config) + 1)) {
+    refuse("num_warps is 4 for each 64 rows of block_m, and 4 more");
+  }
+  if (config.num_stages < 1 || config.num_stages > kMaxStages) {
+    refuse(fmt::format("num_stages is 1 to {}", kMaxStages));
+  }
+  if (config.block_d != 0 || config.cluster != 0 || config.split_kv != 0) {
+    refuse("block_d, cluster and split_kv are for head dims past 256");
+  }
+  if (v_stages_of(problem, config) == 0) {
+    refuse(fmt::format("its tiles take {} bytes of shared memory, a block has {}",
+                       shared_bytes(problem, config, 1), kSharedBytes));
+  }
+  // Addresses, row sums and the like take about 30 more.
+  const int registers = consumer_registers(consumers_of(config));
+  if (held_registers(problem, config) > registers - 24) {
+    refuse(fmt::format("S, P and O take {} registers of the {} that a thread has",
+                       held_registers(problem, config), registers));
+  }
+}
+
+class Rows final : public WgmmaSchedule {
+ public:
+  bool covers(const Problem& problem) const override {
+    return std::max(problem.head_dim, problem.head_dim_v) <= kMaxHeadDim;
+  }
+
+  std::optional<std::string> refuses(const Problem& problem) const override {
+    if (has_modifiers(problem)) return "has no masks yet";
+    return lacks(problem, {});
+  }
+
+  KernelConfig default_config(const Problem& problem, const Shape&,
+                              const DeviceInfo&) const override {
+    return tile_config(problem);
+  }
+
+  SearchSpace search_space(const Problem&, const Shape&, const DeviceInfo&,
+                           TuneMode) const override {
+    return {{{&KernelConfig::block_m, {64, 128, 192}},
+             {&KernelConfig::block_n, {64, 80, 96, 112, 128, 144, 160, 176}},
+             {&KernelConfig::num_stages, {1, 2, 3, 4}},
+             {&KernelConfig::num_warps, {8, 12, 16}}}};
+  }
+
+  void plan(const Problem& problem, const KernelConfig& config, const DeviceInfo&,
+            Plan& plan) const override {
+    check_config(problem, config);
+    plan.steps.push_back(forward_step(problem, config));
+  }
+
+ private:
+  static PlanStep forward_step(const Problem& problem, const KernelConfig& config) {
+    const int consumers = consumers_of(config);
+    const int v_stages = v_stages_of(problem, config);
+    PlanStep step;
+    step.template_name = "cuda/wgmma_rows.cu.j2";
+    step.entry = kEntry;
+    step.context["entry"] = kEntry;
+    step.context["compute_capability"] = 90;
+    step.context["dtype"] = name_of(problem.dtype);
+    step.context["head_dim"] = problem.head_dim;
+    step.context["head_dim_v"] = problem.head_dim_v;
+    step.context["varlen"] = problem.layout == Layout::kVarlen;
+    step.context["window_left"] = problem.window_left;
+    step.context["window_right"] = problem.window_right || problem.causal;
+    step.context["mask"] = problem.has_mask;
+    step.context["bias"] = false;
+    if (problem.has_bias) step.context["bias"] = name_of(problem.bias_dtype);
+    step.context["dropout"] = problem.dropout;
+    step.context["softcap"] = problem.softcap;
+    step.context["lse"] = problem.lse;
+    step.context["consumers"] = consumers;
+    step.context["block_n"] = config.block_n;
+    step.context["k_stages"] = config.num_stages;
+    step.context["v_stages"] = v_stages;
+    step.context["pin"] = 1;
+    step.context["producer_registers"] = producer_registers(consumers);
+    step.context["consumer_registers"] = consumer_registers(consumers);
+    step.geometry = [config, bytes = shared_bytes(problem, config, v_stages)](const Shape& shape) {
+      const int64_t tiles = divide_up(shape.seqlen_q, config.block_m) * shape.batch * shape.heads_q;
+      if (tiles > std::numeric_limits<int32_t>::max()) {
+        throw_error(FFPA_JIT_UNSUPPORTED,
+                    "'{}' takes {} blocks of family wgmma; a launch has at most {}: use sdpa",
+                    text_of(shape), tiles, std::numeric_limits<int32_t>::max());
+      }
+      LaunchGeometry geometry;
+      geometry.grid.x = static_cast<uint32_t>(tiles);
+      geometry.block.x = static_cast<uint32_t>(config.num_warps * kWarpSize);
+      geometry.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
+      return geometry;
+    };
+    step.tensor_maps = [problem, config](const ForwardParams& params, const Shape& shape) {
+      TensorMapSpecs maps;
+      maps.add() = q_tensor_map(problem, params, shape, 64);
+      maps.add() = k_tensor_map(problem, params, shape, config.block_n);
+      maps.add() = v_tensor_map(problem, params, shape, config.block_n);
+      return maps;
+    };
+    return step;
+  }
+};
+
+}  // namespace
+
+const WgmmaSchedule& wgmma_rows() {
+  static const Rows schedule;
+  return schedule;
+}
+
+}  // namespace ffpa_jit

@@ -1,0 +1,34 @@
+// WgmmaSchedule: how the `wgmma` family lays a head dim out over a block's warpgroups. The family
+// asks its schedules in order; the first that covers a problem's head dims plans it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "plan/plan.h"
+#include "plan/search_space.h"
+
+namespace ffpa_jit {
+
+class WgmmaSchedule {
+ public:
+  virtual ~WgmmaSchedule() = default;
+
+  // By head dims alone; they are multiples of 8 from 8 to 1024.
+  virtual bool covers(const Problem&) const = 0;
+  // nullopt: can serve. Otherwise the reason, as the family's refuses() gives it. The family has
+  // checked target and types.
+  virtual std::optional<std::string> refuses(const Problem&) const = 0;
+  virtual KernelConfig default_config(const Problem&, const Shape&, const DeviceInfo&) const = 0;
+  virtual SearchSpace search_space(const Problem&, const Shape&, const DeviceInfo&,
+                                   TuneMode) const = 0;
+  // Fills in everything but the family's name and the config. Throws Error INVALID_ARGUMENT when
+  // `config` is not one it can build.
+  virtual void plan(const Problem&, const KernelConfig&, const DeviceInfo&, Plan&) const = 0;
+};
+
+// Head dims up to 256: each consumer warpgroup owns 64 query rows (cuda/wgmma_rows.cu.j2).
+const WgmmaSchedule& wgmma_rows();
+
+}  // namespace ffpa_jit

@@ -1,0 +1,37 @@
+// S = Q K^T and O += P V of cuda/wgmma_rows.cu.j2: issued here, waited for by the caller.
+
+// Values in the order of wgmma's accumulators: 4 j + 2 h + e is of column_of(j) + e in row_of(h).
+struct ScoreTile {
+  float value[kBlockN / 2];
+};
+struct OutTile {
+  float value[kHeadDimV / 2];
+};
+// P as A operands: [16 keys][register].
+struct ProbTile {
+  unsigned value[kBlockN / 16][4];
+};
+
+FFPA_DEVICE void qk(ScoreTile& scores, unsigned smem, const Ring<kKStages>& ring) {
+  constexpr unsigned kHigh = wgmma_descriptor_high(1024, kWgmmaSwizzle128);
+  const unsigned q = opaque(wgmma_descriptor_low(smem + consumer() * kQBytes, 16));
+  const unsigned k = wgmma_descriptor_low(smem + kKBegin + ring.slot * kKBytes, 16);
+#pragma unroll
+  for (int step = 0; step < (kHeadDim + 15) / 16; ++step) {
+    const unsigned in_block = step % 4 * 2;  // 32 bytes of 128
+    wgmma_m64n{{ block_n }}k16_f32_{{ type }}<false, false>(scores.value, wgmma_descriptor(q + step / 4 * (64 * 128 / 16) + in_block, kHigh),
+                                             wgmma_descriptor(k + step / 4 * (kBlockN * 128 / 16) + in_block, kHigh), step > 0);
+  }
+  wgmma_commit_group();
+}
+
+FFPA_DEVICE void pv(OutTile& out, const ProbTile& probs, unsigned smem, const Ring<kVStages>& ring) {
+  constexpr unsigned kHigh = wgmma_descriptor_high(1024, kWgmmaSwizzle128);
+  const unsigned v = wgmma_descriptor_low(smem + kVBegin + ring.slot * kVBytes, kBlockN * 128);
+#pragma unroll
+  for (int step = 0; step < kBlockN / 16; ++step) {
+    const unsigned (&p)[4] = probs.value[step];
+    wgmma_m64n{{ head_dim_v }}k16_f32_{{ type }}<true>(out.value, p[0], p[1], p[2], p[3], wgmma_descriptor(v + step * (16 * 128 / 16), kHigh), true);
+  }
+  wgmma_commit_group();
+}

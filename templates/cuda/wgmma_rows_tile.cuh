@@ -1,0 +1,84 @@
+// What one block of cuda/wgmma_rows.cu.j2 works on.
+
+struct Tile {
+  int batch;
+  int head;
+  int kv_head;
+  int row_begin;  // first row of the tile
+  int rows;       // rows there are in all
+  int seqlen_q, seqlen_k;
+  long long q_row, k_row;    // varlen: packed row of the sequence's first token
+  int kv_begin;              // first key of the first of kv_tiles tiles of kBlockN keys, at least one: what a row does not see is hidden
+  int kv_tiles;
+  int full_begin, full_end;  // keys that every row sees
+};
+
+FFPA_DEVICE KeyRange keys_of_row(const ForwardParams& params, const Tile& tile, int q) {
+  return visible_keys<kWindowLeft, kWindowRight>(params, q, tile.seqlen_q, tile.seqlen_k);
+}
+
+// Rows past the end are computed as the last one, and never stored.
+FFPA_DEVICE int query_of(const Tile& tile, int row) {
+  return tile.row_begin + row < tile.rows ? tile.row_begin + row : tile.rows - 1;
+}
+
+//% if window_right
+// Heads whose blocks are ordered together: their K and V are read at the same pace, and share L2.
+constexpr unsigned kHeadsTogether = 2048 / (kHeadDim + kHeadDimV) > 0 ? 2048 / (kHeadDim + kHeadDimV) : 1;
+//% endif
+
+// Blocks run in the order of their index. Heads after each other, so that their K and V stay in L2. When causal, blocks
+// of several heads together, those with most keys first: the last ones to run are short.
+FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
+  Tile tile;
+  const unsigned heads = params.heads_q;
+  const unsigned blocks = ((unsigned)params.seqlen_q + kBlockM - 1) / kBlockM;
+//% if window_right
+  const unsigned all = heads * params.batch;
+  const unsigned first_head = index / (blocks * kHeadsTogether) * kHeadsTogether;
+  const unsigned together = all - first_head < kHeadsTogether ? all - first_head : kHeadsTogether;
+  index -= first_head * blocks;
+  tile.row_begin = (int)(blocks - 1 - index / together) * kBlockM;
+  index = first_head + index % together;
+//% else
+  tile.row_begin = (int)(index % blocks) * kBlockM;
+  index /= blocks;
+//% endif
+  tile.head = (int)(index % heads);
+  tile.batch = (int)(index / heads);
+  tile.kv_head = tile.head / (params.heads_q / params.heads_kv);
+//% if varlen
+  tile.q_row = params.cu_seqlens_q[tile.batch];
+  tile.k_row = params.cu_seqlens_k[tile.batch];
+  tile.seqlen_q = (int)(params.cu_seqlens_q[tile.batch + 1] - tile.q_row);
+  tile.seqlen_k = (int)(params.cu_seqlens_k[tile.batch + 1] - tile.k_row);
+//% else
+  tile.q_row = 0;
+  tile.k_row = 0;
+  tile.seqlen_q = params.seqlen_q;
+  tile.seqlen_k = params.seqlen_k;
+//% endif
+  tile.rows = tile.seqlen_q;
+  const int last = (tile.row_begin + kBlockM < tile.rows ? tile.row_begin + kBlockM : tile.rows) - 1;
+  const KeyRange of_first = keys_of_row(params, tile, tile.row_begin);
+  const KeyRange of_last = keys_of_row(params, tile, last);
+  tile.kv_begin = of_first.begin / 8 * 8;  // so that a lane's two keys stay aligned pairs
+  const int keys = of_last.end - tile.kv_begin;
+  tile.kv_tiles = keys > 0 ? (keys + kBlockN - 1) / kBlockN : 1;
+  tile.full_begin = of_last.begin;
+  tile.full_end = of_first.end;
+  return tile;
+}
+
+FFPA_DEVICE int first_key(const Tile& tile, int j) { return tile.kv_begin + j * kBlockN; }
+
+// Where (head, row) of the tile's batch entry starts in a tensor with these strides.
+FFPA_DEVICE long long offset_of(const Tile& tile, int head, long long row, long long stride_batch,
+                                long long stride_head, long long stride_row) {
+//% if varlen
+  (void)stride_batch;  // `row` counts packed tokens
+  return head * stride_head + row * stride_row;
+//% else
+  return tile.batch * stride_batch + head * stride_head + row * stride_row;
+//% endif
+}

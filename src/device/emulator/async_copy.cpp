@@ -26,6 +26,7 @@ void cp_async(FfpaEmuThread* self, const void* place, unsigned to, const void* f
     fail(fiber, place,
          fmt::format("cp.async of {} bytes with a source of {}", bytes, source_bytes));
   locate_shared(fiber, place, "cp.async", to, bytes);
+  to = shared_offset(*fiber.block, to);
   if (reinterpret_cast<uintptr_t>(from) % bytes != 0) {
     fail(fiber, place,
          fmt::format("misaligned: cp.async of {} bytes from global address {}", bytes,

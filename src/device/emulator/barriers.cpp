@@ -21,7 +21,7 @@ constexpr uint16_t kHighClock = 0xc000;
 void restart_clocks(Block& block) {
   Cluster& cluster = *block.cluster;
   block.shadow->order_all(kSharedBytes);
-  cluster.clocks.reset(static_cast<unsigned>(cluster.warps.size()));
+  cluster.clocks.reset(static_cast<unsigned>(cluster.warps.size()), cluster.clocks.stride());
   for (Warp& warp : cluster.warps) warp.tag = Tag::make(warp.index, 0, 1);
 }
 
@@ -38,7 +38,9 @@ void pass_clocks_on(Block& block, NamedBarrier& barrier) {
     advance_clock(warp);
     high |= Tag::clock(warp.tag) > kHighClock;
   }
-  const bool everybody = barrier.waiting.size() == block.live_threads && cluster.blocks.size() == 1;
+  const bool everybody = barrier.waiting.size() == block.live_threads &&
+                         cluster.blocks.size() == 1 && cluster.async_actors.empty() &&
+                         block.num_mbarriers == 0;
   if (high && everybody) restart_clocks(block);
 }
 
@@ -72,7 +74,7 @@ NamedBarrier& arrive(Fiber& fiber, const void* place, Op op, unsigned id, unsign
     barrier.count = count;
     barrier.op = op;
     barrier.accumulator = 0;
-    barrier.clock.assign(fiber.cluster->clocks.stride(), 0);
+    barrier.clock.assign(fiber.cluster->clocks.row(), 0);
   }
   if (barrier.count != count) {
     fail(fiber, place,

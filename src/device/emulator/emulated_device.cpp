@@ -16,6 +16,7 @@
 #include "device/cuda/cuda_target.h"
 #include "device/emulator/emulated_kernel.h"
 #include "device/emulator/failure_text.h"
+#include "device/emulator/tensor_copy.h"
 #include "device/emulator/worker.h"
 
 namespace ffpa_jit {
@@ -109,6 +110,11 @@ class EmulatedDevice final : public Device {
     run(*emulated, launch);
   }
 
+  TensorMap encode_tensor_map(const TensorMapSpec& spec) override {
+    if (info_.target.compute_capability() < 90) return Device::encode_tensor_map(spec);
+    return emulator::encode(spec);
+  }
+
   bool checks_memory() const override { return true; }
   bool is_capturing(Stream) override { return false; }
 
@@ -181,6 +187,13 @@ class EmulatedDevice final : public Device {
           fmt::format("clusters of {} x {} x {} in a grid of {} x {} x {}; at most 16 blocks, and "
                       "each grid dimension a multiple",
                       cluster.x, cluster.y, cluster.z, grid.x, grid.y, grid.z));
+    }
+    if (options_.detect_races &&
+        blocks * ((threads + kWarpSize - 1) / kWarpSize) > Clocks::kMaxActors) {
+      refuse(fmt::format(
+          "clusters of {} blocks of {} threads; races are looked for in at most {} warps: set "
+          "FFPA_JIT_EMULATOR_RACES=0",
+          blocks, threads, Clocks::kMaxActors));
     }
     if (blocks > 1 && info_.target.compute_capability() < 90)
       refuse("launches in clusters need sm_90 or later");

@@ -5,11 +5,17 @@
 
 #include "device/emulator/async_copy.h"
 #include "device/emulator/barriers.h"
+#include "device/emulator/bulk_copy.h"
+#include "device/emulator/cluster_memory.h"
+#include "device/emulator/fences.h"
 #include "device/emulator/matrix_multiply.h"
 #include "device/emulator/matrix_transfer.h"
+#include "device/emulator/mbarrier.h"
 #include "device/emulator/memory_access.h"
+#include "device/emulator/register_pool.h"
 #include "device/emulator/scheduler.h"
 #include "device/emulator/warp_exchange.h"
+#include "device/emulator/warpgroup_multiply.h"
 
 namespace ffpa_jit::emulator {
 namespace {
@@ -55,6 +61,29 @@ constexpr FfpaEmuTable kTable = {
     .cp_async = Guarded<cp_async>::call,
     .cp_async_commit = Guarded<cp_async_commit>::call,
     .cp_async_wait = Guarded<cp_async_wait>::call,
+    .mbarrier_init = Guarded<mbarrier_init>::call,
+    .mbarrier_arrive = Guarded<mbarrier_arrive>::call,
+    .mbarrier_wait = Guarded<mbarrier_wait>::call,
+    .fence = Guarded<fence>::call,
+    .tensor_load = Guarded<tensor_load>::call,
+    .tensor_store = Guarded<tensor_store>::call,
+    .bulk_load = Guarded<bulk_load>::call,
+    .bulk_store = Guarded<bulk_store>::call,
+    .bulk_send = Guarded<bulk_send>::call,
+    .bulk_commit = Guarded<bulk_commit>::call,
+    .bulk_wait = Guarded<bulk_wait>::call,
+    .wgmma = Guarded<wgmma>::call,
+    .wgmma_fence = Guarded<wgmma_fence>::call,
+    .wgmma_commit = Guarded<wgmma_commit>::call,
+    .wgmma_wait = Guarded<wgmma_wait>::call,
+    .watched = Guarded<watched>::call,
+    .cluster_arrive = Guarded<cluster_arrive>::call,
+    .cluster_wait = Guarded<cluster_wait>::call,
+    .map_shared = Guarded<map_shared>::call,
+    .cluster_memory = Guarded<cluster_memory>::call,
+    .store_async = Guarded<store_async>::call,
+    .elect = Guarded<elect>::call,
+    .set_max_registers = Guarded<set_max_registers>::call,
     .fmaf = ::fmaf,
     .exp2f = ::exp2f,
     .expf = ::expf,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "device/emulator/async_actors.h"
+#include "device/emulator/cluster_memory.h"
 #include "device/emulator/scheduler.h"
 
 namespace ffpa_jit::emulator {
@@ -15,6 +17,14 @@ bool inside_shared(const Launch& launch, uint64_t offset, uint64_t bytes) {
 [[noreturn]] void fail_bounds(Fiber& fiber, const void* place, const char* what, uint64_t offset,
                               uint64_t bytes) {
   const Launch& launch = *fiber.cluster->launch;
+  if (fiber.cluster->blocks.size() > 1 && offset >> kRankShift != 0) {
+    fail(fiber, place,
+         fmt::format(
+             "out of bounds: {} of {} bytes at shared memory address {:#x}, which is in the block "
+             "of rank {}; this instruction takes addresses of its own block, rank {}",
+             what, bytes, offset ^ fiber.block->rank << kRankShift,
+             (offset >> kRankShift) ^ fiber.block->rank, fiber.block->rank));
+  }
   fail(fiber, place,
        fmt::format("out of bounds: {} of {} bytes at shared memory offset {}; the block has {} "
                    "bytes of dynamic shared memory and {} of "
@@ -61,6 +71,7 @@ void access(Fiber& fiber, const void* place, const void* memory, uint64_t bytes,
   if (!launch.ranges->find(address, bytes, kWrite, fiber.block->range_hint[kWrite])) {
     if (!kWrite && address >= launch.image_begin && address < launch.image_end)
       return;  // the kernel's constants
+    if (access_cluster(fiber, place, address, bytes, alignment, kWrite)) return;
     // In two statements: what a call that does not return was given is never destroyed.
     std::string& text = fiber.cluster->failure.what;
     text = fmt::format("out of bounds: {} of {} bytes of global memory {}", kWhat, bytes,
@@ -70,6 +81,8 @@ void access(Fiber& fiber, const void* place, const void* memory, uint64_t bytes,
   if (address % alignment != 0) fail_alignment(fiber, place, kWhat, bytes, kGlobalSpace, address);
 }
 
+}  // namespace
+
 Failure shared_failure(const Fiber& fiber, const void* place, const char* what, uint32_t bytes,
                        const Finding& finding) {
   Failure failure;
@@ -78,12 +91,9 @@ Failure shared_failure(const Fiber& fiber, const void* place, const char* what, 
   const std::string where =
       fmt::format("{} of {} bytes of shared memory, at offset {}", what, bytes, finding.offset);
   const Cluster& cluster = *fiber.cluster;
-  const unsigned actor = Tag::actor(finding.other);
-  std::string other = fmt::format("actor {}", actor);
-  if (actor < cluster.warps.size()) {
-    other = fmt::format("warp {} lane {}", actor - cluster.warps[actor].block->first_warp,
-                        Tag::lane(finding.other));
-  }
+  std::string other;
+  if (finding.hazard != Hazard::kNeverWritten) other = name_of_actor(cluster, finding.other);
+  const bool by_warp = Tag::actor(finding.other) < cluster.warps.size();
   switch (finding.hazard) {
     case Hazard::kNone:
       break;
@@ -91,11 +101,11 @@ Failure shared_failure(const Fiber& fiber, const void* place, const char* what, 
       failure.what = fmt::format("uninitialised: {}, which nobody has written", where);
       break;
     case Hazard::kCopyOutstanding:
-      failure.what = fmt::format(
-          "missing wait: {}, where a cp.async is on its way that its thread has not waited for",
-          where);
+      failure.what =
+          fmt::format("missing wait: {}, where a {} is on its way that {} not waited for", where,
+                      by_warp ? "cp.async" : "copy", by_warp ? "its thread has" : "nobody has");
       failure.other_place = finding.other_place;
-      failure.other = fmt::format("cp.async by {}", other);
+      failure.other = by_warp ? fmt::format("cp.async by {}", other) : other;
       break;
     case Hazard::kRaceWithWrite:
     case Hazard::kRaceWithRead:
@@ -104,11 +114,17 @@ Failure shared_failure(const Fiber& fiber, const void* place, const char* what, 
       failure.other = fmt::format(
           "{} by {}", finding.hazard == Hazard::kRaceWithWrite ? "written" : "read", other);
       break;
+    case Hazard::kMissingProxyFence:
+      failure.what = fmt::format(
+          "missing proxy fence: {} by the asynchronous proxy, with no fence.proxy.async after an "
+          "ordinary write",
+          where);
+      failure.other_place = finding.other_place;
+      failure.other = fmt::format("written by {}", other);
+      break;
   }
   return failure;
 }
-
-}  // namespace
 
 Accessor accessor_of(const Fiber& fiber, const void* place) {
   const Warp& warp = *fiber.warp;
@@ -150,15 +166,21 @@ unsigned shared_address(FfpaEmuThread* self, const void* place, const void* memo
     fail(fiber, place,
          fmt::format("cvta to .shared of {}, which is not shared memory", fmt::ptr(memory)));
   }
-  return static_cast<unsigned>(offset);
+  return static_cast<unsigned>(offset) | fiber.block->rank << kRankShift;
+}
+
+void check_shared(Fiber& fiber, const void* place, const char* what, uint64_t offset,
+                  uint64_t bytes, unsigned alignment) {
+  if (!inside_shared(*fiber.cluster->launch, offset, bytes))
+    fail_bounds(fiber, place, what, offset, bytes);
+  if (offset % alignment != 0) fail_alignment(fiber, place, what, alignment, kSharedSpace, offset);
 }
 
 unsigned char* locate_shared(Fiber& fiber, const void* place, const char* what, uint32_t address,
                              uint32_t bytes) {
-  if (!inside_shared(*fiber.cluster->launch, address, bytes))
-    fail_bounds(fiber, place, what, address, bytes);
-  if (address % bytes != 0) fail_alignment(fiber, place, what, bytes, kSharedSpace, address);
-  return fiber.block->shared + address;
+  const uint32_t offset = shared_offset(*fiber.block, address);
+  check_shared(fiber, place, what, offset, bytes, bytes);
+  return fiber.block->shared + offset;
 }
 
 void* shared_memory(FfpaEmuThread* self, const void* place, unsigned address, unsigned bytes) {
@@ -169,7 +191,8 @@ const unsigned char* read_shared(Fiber& fiber, const void* place, Op op, uint32_
                                  uint32_t bytes) {
   const unsigned char* memory = locate_shared(fiber, place, name_of(op), address, bytes);
   if (!fiber.cluster->launch->detect_races) return memory;
-  const Finding finding = fiber.block->shadow->read(address, bytes, accessor_of(fiber, place));
+  const Finding finding = fiber.block->shadow->read(shared_offset(*fiber.block, address), bytes,
+                                                    accessor_of(fiber, place));
   if (finding.hazard != Hazard::kNone) fail_shared(fiber, place, name_of(op), bytes, finding);
   return memory;
 }
@@ -178,7 +201,8 @@ unsigned char* write_shared(Fiber& fiber, const void* place, Op op, uint32_t add
                             uint32_t bytes) {
   unsigned char* memory = locate_shared(fiber, place, name_of(op), address, bytes);
   if (!fiber.cluster->launch->detect_races) return memory;
-  const Finding finding = fiber.block->shadow->write(address, bytes, accessor_of(fiber, place));
+  const Finding finding = fiber.block->shadow->write(shared_offset(*fiber.block, address), bytes,
+                                                     accessor_of(fiber, place));
   if (finding.hazard != Hazard::kNone) fail_shared(fiber, place, name_of(op), bytes, finding);
   return memory;
 }

@@ -18,8 +18,15 @@ void check_atomic(FfpaEmuThread* self, const void* place, void* memory, unsigned
 unsigned shared_address(FfpaEmuThread* self, const void* place, const void* memory);
 void* shared_memory(FfpaEmuThread* self, const void* place, unsigned address, unsigned bytes);
 
-// Shared memory by its address, on behalf of `fiber`: bounds, alignment, and what ShadowMemory
-// finds. Return the memory.
+// In a launch with clusters an address of shared memory holds the rank of its block from this bit
+// on.
+constexpr unsigned kRankShift = 24;
+inline uint32_t shared_offset(const Block& block, uint32_t address) {
+  return address ^ block.rank << kRankShift;
+}
+
+// Shared memory of the thread's own block by its address, on behalf of `fiber`: bounds, alignment,
+// and what ShadowMemory finds. Return the memory.
 const unsigned char* read_shared(Fiber& fiber, const void* place, Op op, uint32_t address,
                                  uint32_t bytes);
 unsigned char* write_shared(Fiber& fiber, const void* place, Op op, uint32_t address,
@@ -28,8 +35,14 @@ unsigned char* write_shared(Fiber& fiber, const void* place, Op op, uint32_t add
 unsigned char* locate_shared(Fiber& fiber, const void* place, const char* what, uint32_t address,
                              uint32_t bytes);
 
+// Bounds and alignment in any block.
+void check_shared(Fiber& fiber, const void* place, const char* what, uint64_t offset,
+                  uint64_t bytes, unsigned alignment);
+
 Accessor accessor_of(const Fiber& fiber, const void* place);
 [[noreturn]] void fail_shared(Fiber& fiber, const void* place, const char* what, uint32_t bytes,
                               const Finding& finding);
+Failure shared_failure(const Fiber& fiber, const void* place, const char* what, uint32_t bytes,
+                       const Finding& finding);
 
 }  // namespace ffpa_jit::emulator

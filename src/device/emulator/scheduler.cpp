@@ -6,7 +6,11 @@
 #include <utility>
 
 #include "device/emulator/barriers.h"
+#include "device/emulator/bulk_copy.h"
+#include "device/emulator/cluster_memory.h"
+#include "device/emulator/mbarrier.h"
 #include "device/emulator/sanitizer_fibers.h"
+#include "device/emulator/warpgroup_multiply.h"
 
 namespace ffpa_jit::emulator {
 namespace {
@@ -60,6 +64,25 @@ std::string lanes_text(uint32_t lanes) {
   return text;
 }
 
+std::string waited_for(const Cluster& cluster, unsigned rank, Op op, unsigned detail) {
+  const Block& block = cluster.blocks[rank];
+  switch (op) {
+    case Op::kBarSync:
+    case Op::kBarRed: {
+      const NamedBarrier& barrier = block.barriers[detail];
+      return fmt::format("{} {} ({} of {} threads have come)", name_of(op), detail, barrier.arrived,
+                         barrier.count ? barrier.count : block.live_threads);
+    }
+    case Op::kMbarrierWait:
+      return waiting_text(block, detail & ~1u, detail & 1);
+    case Op::kClusterWait:
+      return fmt::format("{} ({} of {} threads have come)", name_of(op), cluster.barrier.arrived,
+                         cluster.live_threads);
+    default:
+      return name_of(op);
+  }
+}
+
 // Who waits where: threads that do the same at the same place together. Places are looked up by
 // whoever prints this.
 void describe_deadlock(Cluster& cluster) {
@@ -82,13 +105,8 @@ void describe_deadlock(Cluster& cluster) {
   failure.what = "deadlock:";
   for (const auto& [key, group] : groups) {
     const auto& [rank, op, detail, place] = key;
-    const bool numbered = op == Op::kBarSync || op == Op::kBarRed;
-    std::string name = numbered ? fmt::format("{} {}", name_of(op), detail) : name_of(op);
-    if (numbered) {
-      const NamedBarrier& barrier = cluster.blocks[rank].barriers[detail];
-      name += fmt::format(" ({} of {} threads have come)", barrier.arrived,
-                          barrier.count ? barrier.count : cluster.blocks[rank].live_threads);
-    }
+    std::string name = waited_for(cluster, rank, op, detail);
+    if (cluster.blocks.size() > 1) name += fmt::format(" in the block of rank {}", rank);
     std::string warps;
     for (const auto& [warp, lanes] : group.lanes)
       warps += fmt::format("{}warp {}{}", warps.empty() ? "" : ", ", warp, lanes_text(lanes));
@@ -100,25 +118,58 @@ void describe_deadlock(Cluster& cluster) {
   cluster.failed = true;
 }
 
-Fiber& next(Cluster& cluster) {
+// A copy in the background lands, or threads that only poll are let go. False: nothing of the kind
+// is left to do. What goes wrong there is Cluster::failure.
+bool move_on(Cluster& cluster) {
+  if (!cluster.loads.empty()) {
+    const bool shuffles = cluster.launch->schedule.order == Order::kShuffle;
+    land(cluster, shuffles ? draw(cluster, static_cast<uint32_t>(cluster.loads.size())) : 0);
+    return true;
+  }
+  bool any = false;
+  const auto let_go = [&](Fiber* fiber) {
+    if (fiber->polled_at == cluster.progress) return false;
+    fiber->polled_at = cluster.progress;
+    stop_polling(*fiber);
+    return any = true;
+  };
+  std::erase_if(cluster.pollers, let_go);
+  return any;
+}
+
+Fiber* next_ready(Cluster& cluster) {
   if (cluster.launch->schedule.order == Order::kShuffle) {
     unsigned ready = 0;
     for (uint64_t bits : cluster.ready_warps) ready += std::popcount(bits);
     if (ready > 0) {
       size_t index = next_warp(cluster, draw(cluster, static_cast<uint32_t>(cluster.warps.size())));
       Warp& warp = cluster.warps[index];
-      return take(cluster, warp, nth_bit(warp.ready, draw(cluster, std::popcount(warp.ready))));
+      return &take(cluster, warp, nth_bit(warp.ready, draw(cluster, std::popcount(warp.ready))));
     }
   } else {
     Warp& last = cluster.warps[cluster.last_warp];
-    if (last.ready) return take(cluster, last, std::countr_zero(last.ready));
+    if (last.ready) return &take(cluster, last, std::countr_zero(last.ready));
     const size_t index = next_warp(cluster, cluster.last_warp);
     if (index != SIZE_MAX) {
       Warp& warp = cluster.warps[index];
-      return take(cluster, warp, std::countr_zero(warp.ready));
+      return &take(cluster, warp, std::countr_zero(warp.ready));
     }
   }
-  if (cluster.live_threads > 0) describe_deadlock(cluster);
+  return nullptr;
+}
+
+Fiber& next(Cluster& cluster) {
+  // Now and then a copy lands between two steps of the threads.
+  constexpr uint32_t kSteps = 8;
+  if (!cluster.loads.empty() && cluster.launch->schedule.order == Order::kShuffle &&
+      draw(cluster, kSteps) == 0)
+    move_on(cluster);
+  while (!cluster.failed) {
+    if (Fiber* ready = next_ready(cluster)) return *ready;
+    if (move_on(cluster)) continue;
+    if (cluster.live_threads > 0) describe_deadlock(cluster);
+    break;
+  }
   return cluster.main;
 }
 
@@ -134,11 +185,15 @@ void switch_to(Cluster& cluster, Fiber& to) {
 
 void finish(Fiber& fiber) {
   Warp& warp = *fiber.warp;
+  check_stores_over(fiber);
+  check_multiplies_over(fiber);
   fiber.finished = true;
   warp.live &= ~(1u << fiber.thread->lane);
   --fiber.block->live_threads;
   --fiber.cluster->live_threads;
+  ++fiber.cluster->progress;
   thread_finished(fiber);
+  if (fiber.cluster->blocks.size() > 1) thread_left_cluster(fiber);
 }
 
 // What a fiber runs: the kernel, once.
@@ -172,12 +227,32 @@ const char* name_of(Op op) {
       return "shfl.sync";
     case Op::kVote:
       return "vote.sync";
+    case Op::kElect:
+      return "elect.sync";
     case Op::kMma:
       return "mma.sync";
     case Op::kLdmatrix:
       return "ldmatrix";
     case Op::kStmatrix:
       return "stmatrix";
+    case Op::kMbarrierInit:
+      return "mbarrier.init";
+    case Op::kMbarrierArrive:
+      return "mbarrier.arrive";
+    case Op::kMbarrierWait:
+      return "mbarrier.try_wait";
+    case Op::kBulkCopy:
+      return "cp.async.bulk";
+    case Op::kStoreAsync:
+      return "st.async";
+    case Op::kClusterWait:
+      return "barrier.cluster.wait";
+    case Op::kWgmma:
+      return "wgmma";
+    case Op::kWgmmaWait:
+      return "wgmma.wait_group";
+    case Op::kSetmaxnreg:
+      return "setmaxnreg";
   }
   return "?";
 }
@@ -187,16 +262,24 @@ void park(Fiber& fiber, Op op, const void* place, unsigned detail) {
   switch_to(*fiber.cluster, next(*fiber.cluster));
 }
 
-void fail(Fiber& fiber, Failure&& failure) {
-  Cluster& cluster = *fiber.cluster;
-  cluster.failure = std::move(failure);
+void blame(Cluster& cluster, const Fiber& fiber) {
   cluster.failure.block = fiber.block->index;
   cluster.failure.warp = static_cast<int>(fiber.thread->warp);
   cluster.failure.lane = static_cast<int>(fiber.thread->lane);
   cluster.failure.thread = static_cast<int>(fiber.thread->warp * kWarpSize + fiber.thread->lane);
   cluster.failed = true;
+}
+
+void leave_failed(Cluster& cluster) {
   switch_to(cluster, cluster.main);
   __builtin_unreachable();
+}
+
+void fail(Fiber& fiber, Failure&& failure) {
+  Cluster& cluster = *fiber.cluster;
+  cluster.failure = std::move(failure);
+  blame(cluster, fiber);
+  leave_failed(cluster);
 }
 
 void fail(Fiber& fiber, const void* place, std::string&& what) {

@@ -23,6 +23,11 @@ void park(Fiber& fiber, Op op, const void* place, unsigned detail = 0);
 [[noreturn]] void fail(Fiber& fiber, const void* place, std::string&& what);
 [[noreturn]] void fail(Fiber& fiber, Failure&& failure);
 
+// The same from Cluster::failure as it stands, with no thread to blame but the one it names.
+[[noreturn]] void leave_failed(Cluster& cluster);
+// Cluster::failure concerns this thread.
+void blame(Cluster& cluster, const Fiber& fiber);
+
 // Runs every thread of `cluster`, which is set up and has all threads ready, until all have
 // finished or one has failed.
 void run_cluster(Cluster& cluster);

@@ -29,6 +29,34 @@ void ShadowMemory::reset(uint32_t bytes, unsigned stride) {
     readers_size_ = size_t{bytes_} * stride;
     readers_.reset(new uint16_t[readers_size_]);
   }
+  if (has_async_reads_) {
+    std::fill(async_reads_.begin(), async_reads_.end(), 0);
+    async_sets_.clear();
+    async_joined_.clear();
+    has_async_reads_ = false;
+  }
+}
+
+void ShadowMemory::widen(unsigned stride) {
+  if (!cells_ || stride <= stride_) return;
+  const unsigned before = stride_;
+  const std::unique_ptr<uint16_t[]> narrow = std::move(readers_);
+  stride_ = stride;
+  readers_size_ = size_t{bytes_} * stride;
+  readers_.reset(new uint16_t[readers_size_]);
+  const auto move = [&](const Cell& cell, size_t byte) {
+    if (!(cell.read & kManyActors)) return;
+    std::copy_n(narrow.get() + byte * before, before, readers(byte));
+    std::fill_n(readers(byte) + before, stride - before, uint16_t{0});
+  };
+  for (size_t index = 0; index < bytes_ / 4; ++index) {
+    if (cells_[index].write == 0) continue;
+    if (!(cells_[index].write & kSplit)) {
+      move(cells_[index], 4 * index);
+    } else {
+      for (size_t i = 0; i < 4; ++i) move(byte_cells_[4 * index + i], 4 * index + i);
+    }
+  }
 }
 
 void ShadowMemory::clear(uint32_t begin, uint32_t end) {
@@ -119,6 +147,11 @@ Finding ShadowMemory::access(uint32_t offset, uint32_t bytes, const Accessor& wh
     const size_t index = at / 4;
     const uint32_t next = std::min(end, (at & ~3u) + 4);
     Cell& cell = cells_[index];
+    if (kWrite && has_async_reads_ && async_reads_[index]) {
+      Finding finding;
+      if (!async_readers_ordered(index, who.clock, finding)) return finding;
+      async_reads_[index] = 0;
+    }
     const bool whole = next - at == 4;
     if (whole && !(cell.write & kSplit)) {
       if (const Hazard hazard = access_cell<kWrite>(cell, 4 * index, who);
@@ -168,6 +201,7 @@ void ShadowMemory::order_all(uint32_t bytes) {
     if (cell.write != 0) cell.write = (cell.write & ~Tag::kClock) | kWritten;
     cell.read = 0;
   };
+  if (has_async_reads_) std::fill(async_reads_.begin(), async_reads_.end(), 0);
   for (uint32_t index = 0; index < bytes / 4; ++index) {
     order(cells_[index]);
     if (!(cells_[index].write & kSplit)) continue;

@@ -7,6 +7,7 @@
 #include <array>
 #include <boost/context/detail/fcontext.hpp>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,12 +18,14 @@
 #include "device/emulator/options.h"
 #include "device/emulator/shadow_memory.h"
 #include "device/emulator/table.h"
+#include "device/emulator/tensor_copy.h"
 
 namespace ffpa_jit::emulator {
 
 constexpr uint32_t kSharedBytes =
     227 * 1024;  // the most that any block has; static variables lie at its end
 constexpr unsigned kWarpSize = 32;
+constexpr unsigned kWarpgroup = 4;  // warps
 constexpr unsigned kMaxThreads = 1024;
 constexpr unsigned kMaxWarps = kMaxThreads / kWarpSize;
 constexpr unsigned kNamedBarriers = 16;
@@ -30,6 +33,7 @@ constexpr unsigned kNamedBarriers = 16;
 struct Cluster;
 struct Block;
 struct Warp;
+struct Warpgroup;
 
 // What a thread is doing while it waits, by its PTX name.
 enum class Op : uint8_t {
@@ -40,15 +44,25 @@ enum class Op : uint8_t {
   kBarWarpSync,
   kShuffle,
   kVote,
+  kElect,
   kMma,
   kLdmatrix,
-  kStmatrix
+  kStmatrix,
+  kMbarrierInit,
+  kMbarrierArrive,
+  kMbarrierWait,
+  kBulkCopy,
+  kStoreAsync,
+  kClusterWait,
+  kWgmma,
+  kWgmmaWait,
+  kSetmaxnreg
 };
 const char* name_of(Op op);
 
 struct Wait {
   Op op = Op::kNone;
-  unsigned detail = 0;  // barrier number
+  unsigned detail = 0;  // barrier number; mbarrier: its offset and, in bit 0, the parity
   const void* place = nullptr;
 };
 
@@ -57,6 +71,14 @@ struct PendingCopy {
   uint32_t to;
   uint32_t bytes, source_bytes;
   const void* from;
+  const void* place;
+};
+
+// cp.async.bulk to global memory: done when its thread waits for the group it is in.
+struct PendingStore {
+  TensorCopy copy;
+  uint32_t from;
+  uint16_t clock;  // of the warp's store actor
   const void* place;
 };
 
@@ -75,11 +97,21 @@ struct Fiber {
   Warp* warp = nullptr;
   Cluster* cluster = nullptr;
   bool finished = false;
+  bool polls = false;               // waits only until nobody else can go on
+  bool arrived_at_cluster = false;  // and has not waited
+  uint32_t cluster_phase = 0;       // that it has arrived for
   Wait wait;
-  unsigned result = 0;  // of a reduction, set by whoever completed it
+  unsigned result = 0;  // of a reduction or a wait, set by whoever completed it
   std::vector<PendingCopy> copies;
-  SanitizerState sanitizer;
   std::vector<uint32_t> copy_groups;  // end in `copies` of each committed group, oldest first
+  std::vector<PendingStore> stores;
+  std::vector<uint32_t> store_groups;  // the same of `stores`
+  uint64_t multiplies_issued = 0;      // wgmma
+  uint32_t multiply_groups = 0;        // committed
+  bool fenced_registers = false;       // wgmma.fence since the last wait that gave something back
+  bool ever_fenced = false;
+  uint64_t polled_at = 0;  // Cluster::progress when last let go without success
+  SanitizerState sanitizer;
 };
 
 // Lanes that meet at one warp-wide instruction.
@@ -100,6 +132,8 @@ struct Warp {
   Fiber* fibers = nullptr;
   Rendezvous all;                  // of all lanes
   std::vector<Rendezvous> groups;  // of some
+  unsigned store_actor = 0;        // reads shared memory for the warp's bulk stores; 0: none yet
+  uint16_t stores = 0;             // issued
 };
 
 struct NamedBarrier {
@@ -114,6 +148,22 @@ struct NamedBarrier {
   std::vector<uint16_t> clock;
 };
 
+// An mbarrier in shared memory, whose 8 bytes there only say which of these it is (mbarrier.h).
+struct Mbarrier {
+  uint32_t offset = 0;
+  bool fenced = false;  // its initialisation is known to the asynchronous proxy
+  unsigned arrivals = 0, pending = 0;
+  int64_t bytes = 0;   // expected and not yet come; negative: come and not yet expected
+  uint32_t phase = 0;  // under way
+  uint32_t init_tag = 0;
+  const void* init_place = nullptr;
+  // Actors that write what is counted here, whose clock is the number of phases over: bulk copies,
+  // and st.async, which is of the generic proxy. 0: none yet.
+  unsigned copy_actor = 0, store_actor = 0;
+  std::vector<uint16_t> gathered, released;  // rows: of this phase's arrivals, of the phase before
+  std::vector<Fiber*> waiting;
+};
+
 struct Block {
   Cluster* cluster = nullptr;
   unsigned rank = 0;
@@ -124,6 +174,11 @@ struct Block {
   unsigned first_warp = 0, num_warps = 0;
   size_t range_hint[2] = {0, 0};
   std::array<NamedBarrier, kNamedBarriers> barriers;
+  std::vector<Mbarrier> mbarriers;
+  unsigned num_mbarriers = 0;  // of `mbarriers` in use
+  std::vector<std::shared_ptr<Warpgroup>> warpgroups;
+  unsigned free_registers = 0;  // of the pool that setmaxnreg takes from
+  std::vector<Fiber*> waiting_for_registers;
 };
 
 // What went wrong, in raw form: the text is made where the image's places can be looked up.
@@ -151,6 +206,34 @@ struct Launch {
   bool detect_races = true;
 };
 
+// What accesses memory for a thread while that goes on (async_actors.h).
+struct AsyncActor {
+  enum Kind : uint8_t { kBulkLoad, kStoreAsync, kBulkStore, kWgmma } kind = kBulkLoad;
+  const Block* block = nullptr;
+  unsigned which = 0;  // offset of the mbarrier, warp of the block, warpgroup of the block
+};
+
+// A copy to shared memory on its way, in `blocks` of the cluster at once.
+struct PendingLoad {
+  TensorCopy copy;
+  Fiber* issuer = nullptr;
+  const void* place = nullptr;
+  uint32_t to = 0, barrier = 0;       // offsets
+  uint32_t blocks = 0;                // one bit for each rank
+  bool generic = false;               // st.async: `copy` holds the bytes
+  std::array<uint32_t, 16> phases{};  // of each block's mbarrier when it was issued
+  const Block* source = nullptr;      // shared memory it is copied from; null: global
+  uint32_t source_offset = 0;
+  std::array<unsigned char, 16> bytes{};
+};
+
+struct ClusterBarrier {
+  unsigned arrived = 0;
+  uint32_t phase = 0;
+  std::vector<Fiber*> waiting;
+  std::vector<uint16_t> gathered, released;  // rows
+};
+
 struct Cluster {
   const Launch* launch = nullptr;
   std::vector<Block> blocks;
@@ -162,7 +245,15 @@ struct Cluster {
   Fiber main;  // the worker's own stack
   Fiber* current = nullptr;
   Clocks clocks;
+  std::vector<AsyncActor> async_actors;  // numbered from warps.size() on
+  std::array<uint64_t, Clocks::kMaxActors / 64>
+      generic_actors{};           // of the generic proxy, one bit each
+  std::deque<PendingLoad> loads;  // oldest first
+  ClusterBarrier barrier;
+  std::vector<Fiber*> pollers;
+  uint64_t progress = 0;  // whatever a poller may have waited for
   uint64_t random = 0;
+  unsigned elected_lane = 0;
   bool failed = false;
   Failure failure;
 };

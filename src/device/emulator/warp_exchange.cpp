@@ -157,6 +157,15 @@ unsigned vote(FfpaEmuThread* self, const void* place, FfpaEmuVote kind, unsigned
   return own.result;
 }
 
+unsigned elect(FfpaEmuThread* self, const void* place, unsigned members) {
+  Fiber& fiber = fiber_of(self);
+  Rendezvous* rendezvous = nullptr;
+  if (meet(fiber, place, Op::kElect, members, false, nullptr, rendezvous))
+    leave(fiber, *rendezvous);
+  const uint32_t later = members >> fiber.cluster->elected_lane << fiber.cluster->elected_lane;
+  return fiber.thread->lane == static_cast<unsigned>(std::countr_zero(later ? later : members));
+}
+
 void lane_finished(Warp& warp) {
   const auto complete = [&](Rendezvous& rendezvous) {
     if (rendezvous.op != Op::kBarWarpSync || rendezvous.arrived == 0 ||

@@ -1,5 +1,5 @@
-// Warp-wide instructions: how lanes meet, and bar.warp.sync, shfl.sync, vote.sync. PTX ISA,
-// "Parallel Synchronization and Communication Instructions", "Data Movement and Conversion
+// Warp-wide instructions: how lanes meet, and bar.warp.sync, shfl.sync, vote.sync, elect.sync. PTX
+// ISA, "Parallel Synchronization and Communication Instructions", "Data Movement and Conversion
 // Instructions: shfl.sync".
 #pragma once
 
@@ -29,6 +29,9 @@ unsigned shuffle(FfpaEmuThread* self, const void* place, FfpaEmuShuffle kind, un
                  unsigned b, unsigned clamp, unsigned members, unsigned* valid);
 unsigned vote(FfpaEmuThread* self, const void* place, FfpaEmuVote kind, unsigned predicate,
               unsigned members);
+// Whether this lane is the one elected: the same one each time, which of them depends on the
+// schedule's seed.
+unsigned elect(FfpaEmuThread* self, const void* place, unsigned members);
 
 // A lane of `warp` has left the kernel.
 void lane_finished(Warp& warp);

@@ -1,5 +1,6 @@
 #include "device/emulator/worker.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -17,6 +18,7 @@ constexpr size_t kSharedAlignment = 1024;
 bool Worker::run(const Launch& launch, uint64_t index) {
   set_up(launch, index);
   run_cluster(cluster_);
+  async_actors_ = cluster_.async_actors.size();
   return !cluster_.failed;
 }
 
@@ -36,7 +38,23 @@ void Worker::set_up(const Launch& launch, uint64_t index) {
   cluster_.warps.resize(size_t{blocks} * warps_per_block);
   cluster_.fibers.resize(size_t{blocks} * threads);
   cluster_.ready_warps.assign((cluster_.warps.size() + 63) / 64, 0);
-  cluster_.clocks.reset(static_cast<unsigned>(cluster_.warps.size()));
+  // Blocks are alike: there is room for what the one before had in the background.
+  const auto warps = static_cast<unsigned>(cluster_.warps.size());
+  cluster_.clocks.reset(warps, warps + static_cast<unsigned>(async_actors_));
+  cluster_.async_actors.clear();
+  cluster_.generic_actors.fill(0);
+  for (unsigned warp = 0; warp < std::min(warps, Clocks::kMaxActors); ++warp)
+    cluster_.generic_actors[warp / 64] |= uint64_t{1} << (warp % 64);
+  cluster_.loads.clear();
+  cluster_.pollers.clear();
+  cluster_.progress = 1;
+  cluster_.barrier.arrived = 0;
+  cluster_.barrier.phase = 0;
+  cluster_.barrier.waiting.clear();
+  cluster_.barrier.gathered.clear();
+  cluster_.barrier.released.clear();
+  cluster_.elected_lane =
+      launch.schedule.order == Order::kShuffle ? (cluster_.random >> 32) % kWarpSize : 0;
 
   const FfpaEmuIndex clusters{launch.grid.x / launch.cluster.x, launch.grid.y / launch.cluster.y,
                               launch.grid.z / launch.cluster.z};
@@ -67,6 +85,11 @@ void Worker::set_up_block(const Launch& launch, unsigned rank, FfpaEmuIndex firs
   block.live_threads = threads;
   block.first_warp = rank * num_warps;
   block.num_warps = num_warps;
+  block.num_mbarriers = 0;
+  for (Mbarrier& barrier : block.mbarriers) barrier.waiting.clear();
+  block.warpgroups.clear();
+  block.free_registers = 0;
+  block.waiting_for_registers.clear();
   for (NamedBarrier& barrier : block.barriers) {
     barrier.arrived = 0;
     barrier.warps = 0;
@@ -95,6 +118,8 @@ void Worker::set_up_block(const Launch& launch, unsigned rank, FfpaEmuIndex firs
     warp.all.members = 0xffffffffu;
     warp.all.arrived = 0;
     warp.groups.clear();
+    warp.store_actor = 0;
+    warp.stores = 0;
     make_ready(warp, warp.lanes);
   }
 
@@ -109,6 +134,11 @@ void Worker::set_up_block(const Launch& launch, unsigned rank, FfpaEmuIndex firs
     fiber.wait = {};
     fiber.copies.clear();
     fiber.copy_groups.clear();
+    fiber.stores.clear();
+    fiber.store_groups.clear();
+    fiber.polls = fiber.arrived_at_cluster = fiber.fenced_registers = fiber.ever_fenced = false;
+    fiber.multiplies_issued = fiber.polled_at = 0;
+    fiber.multiply_groups = 0;
     *fiber.thread = {.thread = {t % launch.block.x, t / launch.block.x % launch.block.y,
                                 t / launch.block.x / launch.block.y},
                      .block = block.index,
@@ -121,7 +151,9 @@ void Worker::set_up_block(const Launch& launch, unsigned rank, FfpaEmuIndex firs
                      .cluster_rank = rank,
                      .shared = block.shared,
                      .dynamic_shared = block.shared,
-                     .fiber = &fiber};
+                     .fiber = &fiber,
+                     .watched_begin = 0,
+                     .watched_bytes = 0};
   }
 }
 

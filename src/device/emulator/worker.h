@@ -27,6 +27,7 @@ class Worker {
   std::vector<std::unique_ptr<void, FreeMemory>> shared_;
   std::vector<std::unique_ptr<ShadowMemory>> shadows_;
   Cluster cluster_;
+  size_t async_actors_ = 0;  // of the cluster before
 };
 
 }  // namespace ffpa_jit::emulator

@@ -46,20 +46,24 @@ static inline __attribute__((always_inline)) bool ffpa_emu_is_local(const void* 
   return (((unsigned long long)memory ^ (unsigned long long)__builtin_frame_address(0)) & ~(kFfpaEmuStackBytes - 1)) == 0;
 }
 
+// Part of it that a wgmma writes to.
+static inline __attribute__((always_inline)) bool ffpa_emu_is_watched(const void* memory) {
+  const FfpaEmuThread* self = ffpa_emu_self();
+  return (unsigned long long)memory - self->watched_begin < self->watched_bytes;
+}
+
 extern "C" {
-#define FFPA_EMU_ACCESS(bytes) \
-  FFPA_EMU_PLAIN void __tsan_read##bytes(void* memory) { \
-    if (!ffpa_emu_is_local(memory)) ffpa_emu->read(FFPA_EMU_HERE, memory, bytes, bytes); \
-  } \
-  FFPA_EMU_PLAIN void __tsan_write##bytes(void* memory) { \
-    if (!ffpa_emu_is_local(memory)) ffpa_emu->write(FFPA_EMU_HERE, memory, bytes, bytes); \
-  } \
-  FFPA_EMU_PLAIN void __tsan_unaligned_read##bytes(void* memory) { \
-    if (!ffpa_emu_is_local(memory)) ffpa_emu->read(FFPA_EMU_HERE, memory, bytes, 1); \
-  } \
-  FFPA_EMU_PLAIN void __tsan_unaligned_write##bytes(void* memory) { \
-    if (!ffpa_emu_is_local(memory)) ffpa_emu->write(FFPA_EMU_HERE, memory, bytes, 1); \
+#define FFPA_EMU_CHECK(kind, writes, memory, bytes, alignment) \
+  if (!ffpa_emu_is_local(memory)) { \
+    ffpa_emu->kind(FFPA_EMU_HERE, memory, bytes, alignment); \
+  } else if (ffpa_emu_is_watched(memory)) { \
+    ffpa_emu->watched(FFPA_EMU_HERE, memory, bytes, writes); \
   }
+#define FFPA_EMU_ACCESS(bytes) \
+  FFPA_EMU_PLAIN void __tsan_read##bytes(void* memory) { FFPA_EMU_CHECK(read, 0, memory, bytes, bytes) } \
+  FFPA_EMU_PLAIN void __tsan_write##bytes(void* memory) { FFPA_EMU_CHECK(write, 1, memory, bytes, bytes) } \
+  FFPA_EMU_PLAIN void __tsan_unaligned_read##bytes(void* memory) { FFPA_EMU_CHECK(read, 0, memory, bytes, 1) } \
+  FFPA_EMU_PLAIN void __tsan_unaligned_write##bytes(void* memory) { FFPA_EMU_CHECK(write, 1, memory, bytes, 1) }
 FFPA_EMU_ACCESS(1)
 FFPA_EMU_ACCESS(2)
 FFPA_EMU_ACCESS(4)
@@ -71,17 +75,17 @@ void* memmove(void*, const void*, __SIZE_TYPE__);
 void* memset(void*, int, __SIZE_TYPE__);
 
 FFPA_EMU_PLAIN void* __tsan_memcpy(void* to, const void* from, __SIZE_TYPE__ bytes) {
-  if (bytes && !ffpa_emu_is_local(from)) ffpa_emu->read(FFPA_EMU_HERE, from, bytes, 1);
-  if (bytes && !ffpa_emu_is_local(to)) ffpa_emu->write(FFPA_EMU_HERE, to, bytes, 1);
+  if (bytes) FFPA_EMU_CHECK(read, 0, from, bytes, 1)
+  if (bytes) FFPA_EMU_CHECK(write, 1, to, bytes, 1)
   return memcpy(to, from, bytes);
 }
 FFPA_EMU_PLAIN void* __tsan_memmove(void* to, const void* from, __SIZE_TYPE__ bytes) {
-  if (bytes && !ffpa_emu_is_local(from)) ffpa_emu->read(FFPA_EMU_HERE, from, bytes, 1);
-  if (bytes && !ffpa_emu_is_local(to)) ffpa_emu->write(FFPA_EMU_HERE, to, bytes, 1);
+  if (bytes) FFPA_EMU_CHECK(read, 0, from, bytes, 1)
+  if (bytes) FFPA_EMU_CHECK(write, 1, to, bytes, 1)
   return memmove(to, from, bytes);
 }
 FFPA_EMU_PLAIN void* __tsan_memset(void* to, int value, __SIZE_TYPE__ bytes) {
-  if (bytes && !ffpa_emu_is_local(to)) ffpa_emu->write(FFPA_EMU_HERE, to, bytes, 1);
+  if (bytes) FFPA_EMU_CHECK(write, 1, to, bytes, 1)
   return memset(to, value, bytes);
 }
 FFPA_EMU_PLAIN void __tsan_init() {}
@@ -129,6 +133,51 @@ FFPA_EMU_CALL void ffpa_emu_cp_async(unsigned to, const void* from, unsigned byt
 FFPA_EMU_CALL void ffpa_emu_cp_async_commit() { ffpa_emu->cp_async_commit(FFPA_EMU_HERE); }
 FFPA_EMU_CALL void ffpa_emu_cp_async_wait(unsigned pending_groups) { ffpa_emu->cp_async_wait(FFPA_EMU_HERE, pending_groups); }
 FFPA_EMU_CALL void ffpa_emu_atomic(void* memory, unsigned bytes) { ffpa_emu->atomic(FFPA_EMU_HERE, memory, bytes); }
+FFPA_EMU_CALL void ffpa_emu_mbarrier_init(unsigned address, unsigned arrivals) { ffpa_emu->mbarrier_init(FFPA_EMU_HERE, address, arrivals); }
+FFPA_EMU_CALL void ffpa_emu_mbarrier_arrive(unsigned address, unsigned expected, bool in_cluster) {
+  ffpa_emu->mbarrier_arrive(FFPA_EMU_HERE, address, 1, expected, in_cluster);
+}
+FFPA_EMU_CALL unsigned ffpa_emu_mbarrier_wait(unsigned address, unsigned parity, bool polls) {
+  return ffpa_emu->mbarrier_wait(FFPA_EMU_HERE, address, parity, polls);
+}
+FFPA_EMU_CALL void ffpa_emu_fence(FfpaEmuFence kind) { ffpa_emu->fence(FFPA_EMU_HERE, kind); }
+FFPA_EMU_CALL void ffpa_emu_tensor_load(unsigned to, const FfpaEmuTensorBox& box, unsigned barrier, unsigned blocks) {
+  ffpa_emu->tensor_load(FFPA_EMU_HERE, to, &box, barrier, blocks);
+}
+FFPA_EMU_CALL void ffpa_emu_tensor_store(const FfpaEmuTensorBox& box, unsigned from, FfpaEmuTensorStore kind) {
+  ffpa_emu->tensor_store(FFPA_EMU_HERE, &box, from, kind);
+}
+FFPA_EMU_CALL void ffpa_emu_bulk_load(unsigned to, const void* from, unsigned bytes, unsigned barrier) {
+  ffpa_emu->bulk_load(FFPA_EMU_HERE, to, from, bytes, barrier);
+}
+FFPA_EMU_CALL void ffpa_emu_bulk_store(void* to, unsigned from, unsigned bytes) { ffpa_emu->bulk_store(FFPA_EMU_HERE, to, from, bytes); }
+FFPA_EMU_CALL void ffpa_emu_bulk_send(unsigned to, unsigned from, unsigned bytes, unsigned barrier) {
+  ffpa_emu->bulk_send(FFPA_EMU_HERE, to, from, bytes, barrier);
+}
+FFPA_EMU_CALL void ffpa_emu_bulk_commit() { ffpa_emu->bulk_commit(FFPA_EMU_HERE); }
+FFPA_EMU_CALL void ffpa_emu_bulk_wait(unsigned pending_groups) { ffpa_emu->bulk_wait(FFPA_EMU_HERE, pending_groups); }
+FFPA_EMU_CALL void ffpa_emu_wgmma(const FfpaEmuWgmma& shape, float* d, const unsigned* a, unsigned long long descriptor_a, unsigned long long descriptor_b, bool accumulates) {
+  ffpa_emu->wgmma(FFPA_EMU_HERE, &shape, d, a, descriptor_a, descriptor_b, accumulates);
+}
+FFPA_EMU_CALL void ffpa_emu_wgmma_fence() { ffpa_emu->wgmma_fence(FFPA_EMU_HERE); }
+FFPA_EMU_CALL void ffpa_emu_wgmma_commit() { ffpa_emu->wgmma_commit(FFPA_EMU_HERE); }
+FFPA_EMU_CALL void ffpa_emu_wgmma_wait(unsigned pending_groups) { ffpa_emu->wgmma_wait(FFPA_EMU_HERE, pending_groups); }
+FFPA_EMU_CALL void ffpa_emu_cluster_arrive() { ffpa_emu->cluster_arrive(FFPA_EMU_HERE); }
+FFPA_EMU_CALL void ffpa_emu_cluster_wait() { ffpa_emu->cluster_wait(FFPA_EMU_HERE); }
+FFPA_EMU_CALL unsigned ffpa_emu_map_shared(unsigned address, unsigned rank) { return ffpa_emu->map_shared(FFPA_EMU_HERE, address, rank); }
+FFPA_EMU_CALL void ffpa_emu_load_cluster(void* to, unsigned address, unsigned bytes) {
+  memcpy(to, ffpa_emu->cluster_memory(FFPA_EMU_HERE, address, bytes, 0), bytes);
+}
+FFPA_EMU_CALL void ffpa_emu_store_cluster(unsigned address, const void* from, unsigned bytes) {
+  memcpy(ffpa_emu->cluster_memory(FFPA_EMU_HERE, address, bytes, 1), from, bytes);
+}
+FFPA_EMU_CALL void ffpa_emu_store_async(unsigned address, const void* from, unsigned bytes, unsigned barrier) {
+  ffpa_emu->store_async(FFPA_EMU_HERE, address, from, bytes, barrier);
+}
+FFPA_EMU_CALL unsigned ffpa_emu_elect(unsigned members) { return ffpa_emu->elect(FFPA_EMU_HERE, members); }
+FFPA_EMU_CALL void ffpa_emu_set_max_registers(unsigned registers, bool increases) {
+  ffpa_emu->set_max_registers(FFPA_EMU_HERE, registers, increases);
+}
 // A 16- or 32-bit element at an address of the .shared state space.
 FFPA_EMU_CALL void ffpa_emu_load_shared(void* to, unsigned address, unsigned bytes) {
   const void* from = ffpa_emu->shared_memory(FFPA_EMU_HERE, address, bytes);

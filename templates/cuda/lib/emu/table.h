@@ -17,6 +17,8 @@ struct alignas(64) FfpaEmuThread {
   unsigned char* shared;          // start of the block's shared window
   unsigned char* dynamic_shared;  // its dynamic part
   void* fiber;                    // the emulator's own
+  // Around the thread's accumulators that a wgmma has not given back: what of its own stack may not be touched.
+  unsigned long long watched_begin, watched_bytes;
 };
 
 // Of clang's emulated thread-local storage (compiler-rt, emutls.c): one for each __shared__ variable. The emulator
@@ -37,6 +39,23 @@ struct FfpaEmuMma {
   FfpaEmuElement a, b, accumulator;
   unsigned depth;
 };
+
+// wgmma.mma_async.sync.aligned.m64n<columns>k16: fragments as PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16".
+struct FfpaEmuWgmma {
+  FfpaEmuElement element;
+  unsigned columns;
+  unsigned transpose_a, transpose_b;  // MN-major in shared memory
+};
+
+enum FfpaEmuFence { kFfpaEmuFenceProxyAsync, kFfpaEmuFenceMbarrierInit };
+
+// cp.async.bulk.tensor: a box of the tensor that `map` describes.
+struct FfpaEmuTensorBox {
+  const void* map;
+  unsigned rank;
+  int at[5];  // innermost first
+};
+enum FfpaEmuTensorStore { kFfpaEmuTensorWrite, kFfpaEmuTensorAdd };
 
 // The emulator's functions. `self` is the calling thread, `place` an address in the kernel, for reports.
 struct FfpaEmuTable {
@@ -65,6 +84,40 @@ struct FfpaEmuTable {
   void (*cp_async)(FfpaEmuThread* self, const void* place, unsigned to, const void* from, unsigned bytes, unsigned source_bytes);
   void (*cp_async_commit)(FfpaEmuThread* self, const void* place);
   void (*cp_async_wait)(FfpaEmuThread* self, const void* place, unsigned pending_groups);  // ~0u: wait_all
+
+  // mbarriers. `space` 1: an address of .shared::cluster. `expected` bytes are added before the arrivals count.
+  void (*mbarrier_init)(FfpaEmuThread* self, const void* place, unsigned address, unsigned arrivals);
+  void (*mbarrier_arrive)(FfpaEmuThread* self, const void* place, unsigned address, unsigned arrivals, unsigned expected, unsigned space);
+  // Whether the phase of this parity is over. Returns 0 only where `polls`, and when nothing else can go on.
+  unsigned (*mbarrier_wait)(FfpaEmuThread* self, const void* place, unsigned address, unsigned parity, unsigned polls);
+  void (*fence)(FfpaEmuThread* self, const void* place, FfpaEmuFence kind);
+
+  // cp.async.bulk. `blocks` 0: no multicast.
+  void (*tensor_load)(FfpaEmuThread* self, const void* place, unsigned to, const FfpaEmuTensorBox* box, unsigned barrier, unsigned blocks);
+  void (*tensor_store)(FfpaEmuThread* self, const void* place, const FfpaEmuTensorBox* box, unsigned from, FfpaEmuTensorStore kind);
+  void (*bulk_load)(FfpaEmuThread* self, const void* place, unsigned to, const void* from, unsigned bytes, unsigned barrier);
+  void (*bulk_store)(FfpaEmuThread* self, const void* place, void* to, unsigned from, unsigned bytes);
+  void (*bulk_send)(FfpaEmuThread* self, const void* place, unsigned to, unsigned from, unsigned bytes, unsigned barrier);
+  void (*bulk_commit)(FfpaEmuThread* self, const void* place);
+  void (*bulk_wait)(FfpaEmuThread* self, const void* place, unsigned pending_groups);
+
+  // `a`: four registers, or null for the descriptor.
+  void (*wgmma)(FfpaEmuThread* self, const void* place, const FfpaEmuWgmma* shape, float* d, const unsigned* a, unsigned long long descriptor_a, unsigned long long descriptor_b, unsigned accumulates);
+  void (*wgmma_fence)(FfpaEmuThread* self, const void* place);
+  void (*wgmma_commit)(FfpaEmuThread* self, const void* place);
+  void (*wgmma_wait)(FfpaEmuThread* self, const void* place, unsigned pending_groups);
+  // The thread's own stack between watched_begin and its end is about to be touched.
+  void (*watched)(FfpaEmuThread* self, const void* place, const void* memory, unsigned long long bytes, unsigned writes);
+
+  void (*cluster_arrive)(FfpaEmuThread* self, const void* place);
+  void (*cluster_wait)(FfpaEmuThread* self, const void* place);
+  unsigned (*map_shared)(FfpaEmuThread* self, const void* place, unsigned address, unsigned rank);
+  // Memory of the cluster by an address that map_shared gave, about to be read or written.
+  void* (*cluster_memory)(FfpaEmuThread* self, const void* place, unsigned address, unsigned bytes, unsigned writes);
+  void (*store_async)(FfpaEmuThread* self, const void* place, unsigned address, const void* from, unsigned bytes, unsigned barrier);
+
+  unsigned (*elect)(FfpaEmuThread* self, const void* place, unsigned members);
+  void (*set_max_registers)(FfpaEmuThread* self, const void* place, unsigned registers, unsigned increases);
 
   float (*fmaf)(float, float, float);
   float (*exp2f)(float);

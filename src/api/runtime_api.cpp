@@ -71,6 +71,21 @@ Policy checked_policy(int32_t policy, Policy otherwise) {
               "policy is {}; allowed: 0 (default), 1 (native), 2 (reference)", policy);
 }
 
+std::optional<TuneMode> checked_autotune(int32_t mode, std::optional<TuneMode> otherwise) {
+  switch (mode) {
+    case FFPA_JIT_AUTOTUNE_DEFAULT:
+      return otherwise;
+    case FFPA_JIT_AUTOTUNE_OFF:
+      return std::nullopt;
+    case FFPA_JIT_AUTOTUNE_FAST:
+      return TuneMode::kFast;
+    case FFPA_JIT_AUTOTUNE_MAX:
+      return TuneMode::kMax;
+  }
+  throw_error(FFPA_JIT_INVALID_ARGUMENT,
+              "autotune is {}; allowed: 0 (default), 1 (off), 2 (fast), 3 (max)", mode);
+}
+
 RuntimeOptions runtime_options(const ffpa_jit_runtime_options& c) {
   RuntimeOptions options;
   options.environment = Environment::read();
@@ -89,6 +104,7 @@ RuntimeOptions runtime_options(const ffpa_jit_runtime_options& c) {
   options.store.match = environment.compiler_match;
   options.template_dir = c.template_dir ? c.template_dir : environment.template_dir;
   options.policy = checked_policy(c.policy, environment.policy);
+  options.autotune = checked_autotune(c.autotune, environment.autotune);
   if (c.num_threads < 0 || c.compile_time_limit_ms < 0) {
     throw_error(
         FFPA_JIT_INVALID_ARGUMENT,

@@ -1,32 +1,40 @@
 #include "runtime/problem_record.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 namespace ffpa_jit {
 
 std::string record_line(const AttentionCall& call) {
   const Shape& s = call.shape;
   const ForwardParams& p = call.params;
-  const nlohmann::ordered_json line{{"device", text_of(call.device)},
-                                    {"problem", text_of(call.problem)},
-                                    {"shape",
-                                     {{"batch", s.batch},
-                                      {"heads_q", s.heads_q},
-                                      {"heads_kv", s.heads_kv},
-                                      {"seqlen_q", s.seqlen_q},
-                                      {"seqlen_k", s.seqlen_k},
-                                      {"total_q", s.total_q},
-                                      {"total_k", s.total_k}}},
-                                    {"window", {p.window_left, p.window_right}},
-                                    {"softcap", p.softcap},
-                                    {"dropout", p.dropout_p},
-                                    {"family", call.family}};
+  nlohmann::ordered_json line{{"device", text_of(call.device)},
+                              {"problem", text_of(call.problem)},
+                              {"shape",
+                               {{"batch", s.batch},
+                                {"heads_q", s.heads_q},
+                                {"heads_kv", s.heads_kv},
+                                {"seqlen_q", s.seqlen_q},
+                                {"seqlen_k", s.seqlen_k},
+                                {"total_q", s.total_q},
+                                {"total_k", s.total_k}}},
+                              {"window", {p.window_left, p.window_right}},
+                              {"softcap", p.softcap},
+                              {"dropout", p.dropout_p},
+                              {"family", call.family}};
+  for (int i = 0; i < kMaxModifierTensors; ++i) {
+    const ModifierTensor& tensor = call.problem.modifier_tensors[i];
+    if (tensor.rank == 0) continue;
+    const int* sizes = p.modifier_tensors[i].sizes;
+    line["modifier_tensors"][fmt::format("t{}", i)] = std::vector<int>(sizes, sizes + tensor.rank);
+  }
   return line.dump();
 }
 

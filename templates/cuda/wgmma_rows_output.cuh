@@ -1,7 +1,38 @@
 // The end of cuda/wgmma_rows.cu.j2: O and LSE to global memory.
 
-// Of the lane's row of half h: 8 columns to each lane of a quad out of 32, which the quad holds in pairs: four n-tiles'
-// pairs are transposed among its lanes.
+struct RowResult {
+  float inverse;  // turns sums into O
+  float lse;      // natural
+};
+
+// A row that saw no key: O = 0, LSE = -infinity, or what the sink alone gives.
+FFPA_DEVICE RowResult result_of(float origin, float sum, const ForwardParams& params, [[maybe_unused]] const Tile& tile) {
+  const float scale = exponent_scale(params);
+//% if sinks
+  // A key without a value: it is relative to the row's origin like the others, if that is the higher one.
+  const float sink = params.sinks[tile.head];
+  const float natural = sum == 0.0f ? -kInfinity : origin * (scale / kLog2e);
+  const float top = natural > sink ? natural : sink;
+  if (top == -kInfinity) return {0.0f, -kInfinity};
+  const float of_keys = sum == 0.0f ? 0.0f : ex2_approx((natural - top) * kLog2e);
+  sum = sum * of_keys + ex2_approx((sink - top) * kLog2e);
+  return {of_keys{{ " * params.dropout_scale" if dropout else "" }} / sum, top + logf(sum)};
+//% else
+  if (sum == 0.0f) return {0.0f, -kInfinity};
+  return { {{ "params.dropout_scale" if dropout else "1.0f" }} / sum, origin * (scale / kLog2e) + logf(sum)};
+//% endif
+}
+
+FFPA_DEVICE Element* o_of(const ForwardParams& params, const Tile& tile, int query) {
+  return (Element*)params.o + offset_of(tile, tile.head, tile.q_row + query, params.o_stride_batch, params.o_stride_head, params.o_stride_row);
+}
+//% if lse
+FFPA_DEVICE float& lse_of(const ForwardParams& params, const Tile& tile, int query) {
+  return params.lse[offset_of(tile, tile.head, tile.q_row + query, params.lse_stride_batch, params.lse_stride_head, 1)];
+}
+//% endif
+
+// Of the lane's row of half h, four n-tiles' pairs are transposed among the lanes of a quad: then each lane has 8 columns of 32.
 FFPA_DEVICE void exchange(unsigned& a, unsigned& b, unsigned bit) {
   const bool upper = lane() & bit;
   const unsigned got = __builtin_bit_cast(unsigned, shfl_bfly(__builtin_bit_cast(float, upper ? a : b), bit));
@@ -15,17 +46,16 @@ FFPA_DEVICE void transpose_quad(unsigned (&word)[4]) {
   exchange(word[1], word[3], 2);
 }
 
-// A row that saw no key: O = 0, LSE = -infinity.
-FFPA_DEVICE void store(const OutTile& out, RowState& state, const ForwardParams& params, const Tile& tile) {
+FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardParams& params, const Tile& tile) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     float sum = state.sum[h];
     sum += shfl_bfly(sum, 1);
     sum += shfl_bfly(sum, 2);
-    const float inverse = sum == 0.0f ? 0.0f : {{ "params.dropout_scale" if dropout else "1.0f" }} / sum;
-    const int row = tile.row_begin + row_of(h);
-    const bool stored = row < tile.rows;
-    Element* to = (Element*)params.o + offset_of(tile, tile.head, tile.q_row + row, params.o_stride_batch, params.o_stride_head, params.o_stride_row);
+    const RowResult result = result_of(state.origin[h], sum, params, tile);
+    const int query = tile.row_begin + row_of(h);
+    const bool stored = query < tile.rows;
+    Element* to = o_of(params, tile, query);
     const bool aligned = ((unsigned long long)to & 15) == 0;
 #pragma unroll
     for (int i = 0; i < (kOTiles + 3) / 4; ++i) {
@@ -33,7 +63,7 @@ FFPA_DEVICE void store(const OutTile& out, RowState& state, const ForwardParams&
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int j = 4 * i + k;
-        word[k] = j < kOTiles ? pack(out.value[4 * j + 2 * h] * inverse, out.value[4 * j + 2 * h + 1] * inverse) : 0;
+        word[k] = j < kOTiles ? pack(out.value[4 * j + 2 * h] * result.inverse, out.value[4 * j + 2 * h + 1] * result.inverse) : 0;
       }
       transpose_quad(word);
       const int column = 32 * i + lane() % 4 * 8;
@@ -49,10 +79,20 @@ FFPA_DEVICE void store(const OutTile& out, RowState& state, const ForwardParams&
       }
     }
 //% if lse
-    if (stored && lane() % 4 == 0) {
-      params.lse[offset_of(tile, tile.head, tile.q_row + row, params.lse_stride_batch, params.lse_stride_head, 1)] =
-          sum == 0.0f ? -kInfinity : state.origin[h] / kLog2e + logf(sum);
-    }
+    if (stored && lane() % 4 == 0) lse_of(params, tile, query) = result.lse;
+//% endif
+  }
+}
+
+// By all threads of the block: of rows that see no key.
+FFPA_DEVICE void store_nothing(const ForwardParams& params, const Tile& tile) {
+  const RowResult result = result_of(-kInfinity, 0.0f, params, tile);
+  const int warps = (int)blockDim.x / 32;
+  for (int row = (int)threadIdx.x / 32; row < kBlockM && tile.row_begin + row < tile.rows; row += warps) {
+    Element* to = o_of(params, tile, tile.row_begin + row);
+    for (int column = lane(); column < kHeadDimV; column += 32) to[column] = 0;
+//% if lse
+    if (lane() == 0) lse_of(params, tile, tile.row_begin + row) = result.lse;
 //% endif
   }
 }

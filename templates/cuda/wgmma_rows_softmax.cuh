@@ -1,7 +1,7 @@
-// Masks and online softmax of cuda/wgmma_rows.cu.j2, on scores in registers.
+// Online softmax of cuda/wgmma_rows.cu.j2, on scores in registers.
 
-// Running softmax of the lane's two rows. `origin`, in units of the exponent, is what weights are relative to; `sum` is the lane's
-// own share. `factor` turns what was relative to the last origin.
+// Running softmax of the lane's two rows. `origin` is the score that weights are relative to: not always the maximum. `sum` is
+// the lane's own share. `factor` turns what was relative to the origin before.
 struct RowState {
   float origin[2];
   float sum[2];
@@ -19,38 +19,11 @@ FFPA_DEVICE RowState no_keys_yet() {
   return state;
 }
 
-// What turns a score into a power of two.
-FFPA_DEVICE float exponent_scale(const ForwardParams& params) {
-  return params.softmax_scale * kLog2e;
-}
-
-// -infinity where a row does not see a key, whatever Q K^T came out as.
-FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile, int j) {
-  const int kv = first_key(tile, j);
-  if (kv >= tile.full_begin && kv + kBlockN <= tile.full_end) return;
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    const KeyRange visible = keys_of_row(params, tile, query_of(tile, row_of(h)));
-    const int end = visible.end - kv - column_of(0);
-//% if window_left
-    const int begin = visible.begin - kv - column_of(0);
-//% endif
-#pragma unroll
-    for (int i = 0; i < kSTiles; ++i) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        float& score = scores.value[4 * i + 2 * h + e];
-        const bool shown = 8 * i + e < end{{ " && 8 * i + e >= begin" if window_left else "" }};
-        score = shown ? score : -kInfinity;
-      }
-    }
-  }
-}
-
 // Scores become weights relative to each row's origin. An origin follows the maximum only when that has risen by more
-// than a factor of 2^8 (Blackwell's FlashAttention-4 does so): O is seldom rescaled, and nothing overflows.
+// than a factor of 2^kMaxRise (Blackwell's FlashAttention-4 does so): O is seldom rescaled, and nothing overflows. A row that
+// has seen no key yet keeps origin -infinity and weights 0.
 FFPA_DEVICE void online_softmax(ScoreTile& scores, RowState& state, const ForwardParams& params) {
-  constexpr float kMaxRise = 8.0f;
+  constexpr float kMaxRise = {{ max_rise }};
   const float scale = exponent_scale(params);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -62,20 +35,28 @@ FFPA_DEVICE void online_softmax(ScoreTile& scores, RowState& state, const Forwar
     }
     float top = max_f32(highest[0], highest[1]);
     top = max_f32(top, shfl_bfly(top, 1));
-    top = max_f32(top, shfl_bfly(top, 2)) * scale;
-    const bool risen = top > state.origin[h] + kMaxRise;
+    top = max_f32(top, shfl_bfly(top, 2));
+    const bool risen = (top - state.origin[h]) * scale > kMaxRise;
     const float origin = risen ? top : state.origin[h];
-    state.factor[h] = risen ? ex2_approx(state.origin[h] - top) : 1.0f;
+    state.factor[h] = risen ? ex2_approx((state.origin[h] - top) * scale) : 1.0f;
     state.origin[h] = origin;
     state.sum[h] *= state.factor[h];
-    const float offset = origin == -kInfinity ? 0.0f : -origin;
+    const float start = origin == -kInfinity ? 0.0f : origin;
+//% if not natural
+    const float offset = -start * scale;
+//% endif
     float sum[2] = {0.0f, 0.0f};
 #pragma unroll
     for (int i = 0; i < kSTiles; ++i) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         float& score = scores.value[4 * i + 2 * h + e];
+//% if natural
+        // A difference first: a bias of the lowest finite float times log2 e would overflow.
+        score = ex2_approx((score - start) * scale);
+//% else
         score = ex2_approx(fma_rn(score, scale, offset));
+//% endif
         sum[e] += score;
       }
     }
@@ -83,9 +64,17 @@ FFPA_DEVICE void online_softmax(ScoreTile& scores, RowState& state, const Forwar
   }
 }
 
-FFPA_DEVICE void place(ProbTile& probs, const ScoreTile& scores) {
+// Weights to 16 bits. Dropped ones become 0; what is kept is scaled in store().
+FFPA_DEVICE void place(ProbTile& probs, const ScoreTile& scores{{ ", const Marks& marks" if dropout else "" }}) {
 #pragma unroll
-  for (int i = 0; i < kBlockN / 4; ++i) probs.value[i / 4][i % 4] = pack(scores.value[2 * i], scores.value[2 * i + 1]);
+  for (int i = 0; i < kBlockN / 4; ++i) {
+    unsigned& pair = probs.value[i / 4][i % 4];
+    pair = pack(scores.value[2 * i], scores.value[2 * i + 1]);
+//% if dropout
+    const unsigned kept = marks.kept[i % 2][i / 2 / 16] >> (2 * (i / 2 % 16));
+    pair &= (0u - (kept & 1) & 0xffffu) | (kept >> 1 & 1) * 0xffff0000u;
+//% endif
+  }
 }
 
 FFPA_DEVICE void rescale(OutTile& out, const RowState& state) {

@@ -8,9 +8,12 @@ struct Tile {
   int rows;       // rows there are in all
   int seqlen_q, seqlen_k;
   long long q_row, k_row;    // varlen: packed row of the sequence's first token
-  int kv_begin;              // first key of the first of kv_tiles tiles of kBlockN keys, at least one: what a row does not see is hidden
+  int kv_begin;              // first key of the first of kv_tiles tiles of kBlockN keys: what a row does not see is hidden
   int kv_tiles;
   int full_begin, full_end;  // keys that every row sees
+//% if dropout
+  unsigned kept_from;  // least word of Philox that is kept
+//% endif
 };
 
 FFPA_DEVICE KeyRange keys_of_row(const ForwardParams& params, const Tile& tile, int q) {
@@ -56,7 +59,7 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   tile.q_row = 0;
   tile.k_row = 0;
   tile.seqlen_q = params.seqlen_q;
-  tile.seqlen_k = params.seqlen_k;
+  tile.seqlen_k = {{ "keys_of_sequence(params, tile.batch)" if seqlens_k else "params.seqlen_k" }};
 //% endif
   tile.rows = tile.seqlen_q;
   const int last = (tile.row_begin + kBlockM < tile.rows ? tile.row_begin + kBlockM : tile.rows) - 1;
@@ -64,9 +67,12 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   const KeyRange of_last = keys_of_row(params, tile, last);
   tile.kv_begin = of_first.begin / 8 * 8;  // so that a lane's two keys stay aligned pairs
   const int keys = of_last.end - tile.kv_begin;
-  tile.kv_tiles = keys > 0 ? (keys + kBlockN - 1) / kBlockN : 1;
+  tile.kv_tiles = keys > 0 ? (keys + kBlockN - 1) / kBlockN : 0;
   tile.full_begin = of_last.begin;
   tile.full_end = of_first.end;
+//% if dropout
+  tile.kept_from = kept_from(params.dropout_p);
+//% endif
   return tile;
 }
 

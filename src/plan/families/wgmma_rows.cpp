@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "plan/families/wgmma_schedule.h"
 #include "plan/families/wgmma_tensors.h"
+#include "plan/feature_context.h"
 #include "plan/features.h"
 
 namespace ffpa_jit {
@@ -41,20 +42,29 @@ int v_stages_of(const Problem& problem, const KernelConfig& config) {
   return stages;
 }
 
-// Registers that a consumer's threads hold: S, P and O.
-int held_registers(const Problem& problem, const KernelConfig& config) {
-  return config.block_n / 2 + config.block_n / 4 + problem.head_dim_v / 2;
+// What needs registers beside S, P and O.
+bool has_modifiers(const Problem& problem) {
+  return problem.has_mask || problem.has_bias || problem.dropout || problem.softcap ||
+         !problem.score_modifier.empty();
 }
 
-// What masks and dropout need registers for.
-bool has_modifiers(const Problem& problem) {
-  return problem.has_mask || problem.has_bias || problem.dropout || problem.softcap;
+// Registers that a consumer's threads hold at most: S, P, O, and what is found out about S ahead.
+int held_registers(const Problem& problem, const KernelConfig& config) {
+  int held = config.block_n / 2 + config.block_n / 4 + problem.head_dim_v / 2;
+  if (problem.has_bias) held += config.block_n / (problem.bias_dtype == DType::kFp32 ? 2 : 4);
+  if (problem.has_mask) held += 8;
+  if (problem.dropout) held += 26;
+  if (!problem.score_modifier.empty()) held += 16;
+  return held;
 }
 
 // Registers of a consumer's thread, a producer's: 64 K are shared by a block's 128 (consumers + 1)
 // threads.
 int consumer_registers(int consumers) { return consumers == 1 ? 240 : consumers == 2 ? 240 : 160; }
 int producer_registers(int consumers) { return consumers == 3 ? 32 : 24; }
+
+// So many leave room for addresses, row sums and the like without spills: found by compiling.
+int most_held(int consumers) { return consumers == 3 ? 136 : 209; }
 
 // Measured on an H200.
 KernelConfig tile_config(const Problem& problem) {
@@ -77,6 +87,11 @@ KernelConfig tile_config(const Problem& problem) {
   config.block_n = row.block_n;
   config.num_stages = row.num_stages;
   config.num_warps = 4 * (consumers_of(config) + 1);
+  // A modifier is code for every score of a tile: fewer keep the kernel short.
+  if (!problem.score_modifier.empty()) config.block_n = std::min(config.block_n, 64);
+  while (config.block_n > 32 && held_registers(problem, config) > most_held(consumers_of(config))) {
+    config.block_n -= 16;
+  }
   while (v_stages_of(problem, config) == 0 && config.num_stages > 1) --config.num_stages;
   return config;
 }
@@ -107,11 +122,9 @@ void check_config(const Problem& problem, const KernelConfig& config) {
     refuse(fmt::format("its tiles take {} bytes of shared memory, a block has {}",
                        shared_bytes(problem, config, 1), kSharedBytes));
   }
-  // Addresses, row sums and the like take about 30 more.
-  const int registers = consumer_registers(consumers_of(config));
-  if (held_registers(problem, config) > registers - 24) {
-    refuse(fmt::format("S, P and O take {} registers of the {} that a thread has",
-                       held_registers(problem, config), registers));
+  if (held_registers(problem, config) > most_held(consumers_of(config))) {
+    refuse(fmt::format("S, P and O take {} registers of a thread, of which {} are for them",
+                       held_registers(problem, config), most_held(consumers_of(config))));
   }
 }
 
@@ -122,8 +135,7 @@ class Rows final : public WgmmaSchedule {
   }
 
   std::optional<std::string> refuses(const Problem& problem) const override {
-    if (has_modifiers(problem)) return "has no masks yet";
-    return lacks(problem, {});
+    return lacks(problem, {Feature::kScoreModifier, Feature::kSinks, Feature::kSeqlensK});
   }
 
   KernelConfig default_config(const Problem& problem, const Shape&,
@@ -166,11 +178,12 @@ class Rows final : public WgmmaSchedule {
     step.context["dropout"] = problem.dropout;
     step.context["softcap"] = problem.softcap;
     step.context["lse"] = problem.lse;
+    set_features(step.context, problem);
     step.context["consumers"] = consumers;
     step.context["block_n"] = config.block_n;
     step.context["k_stages"] = config.num_stages;
     step.context["v_stages"] = v_stages;
-    step.context["pin"] = 1;
+    step.context["max_rise"] = "8.0f";
     step.context["producer_registers"] = producer_registers(consumers);
     step.context["consumer_registers"] = consumer_registers(consumers);
     step.geometry = [config, bytes = shared_bytes(problem, config, v_stages)](const Shape& shape) {

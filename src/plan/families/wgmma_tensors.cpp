@@ -47,17 +47,19 @@ TensorMapSpec q_tensor_map(const Problem& problem, const ForwardParams& p, const
 TensorMapSpec k_tensor_map(const Problem& problem, const ForwardParams& p, const Shape& s,
                            int box_rows, int box_columns) {
   const bool packed = problem.layout == Layout::kVarlen;
-  return map_of(problem, p.k, {p.k_stride_batch, p.k_stride_head, p.k_stride_row},
-                packed ? 1 : s.batch, s.heads_kv, packed ? s.total_k : s.seqlen_k, problem.head_dim,
-                box_rows, box_columns);
+  return map_of(problem, s.seqlen_k > 0 ? p.k : p.q,
+                {p.k_stride_batch, p.k_stride_head, p.k_stride_row}, packed ? 1 : s.batch,
+                s.heads_kv, packed ? s.total_k : s.seqlen_k, problem.head_dim, box_rows,
+                box_columns);
 }
 
 TensorMapSpec v_tensor_map(const Problem& problem, const ForwardParams& p, const Shape& s,
                            int box_rows, int box_columns) {
   const bool packed = problem.layout == Layout::kVarlen;
-  return map_of(problem, p.v, {p.v_stride_batch, p.v_stride_head, p.v_stride_row},
-                packed ? 1 : s.batch, s.heads_kv, packed ? s.total_k : s.seqlen_k,
-                problem.head_dim_v, box_rows, box_columns);
+  return map_of(problem, s.seqlen_k > 0 ? p.v : p.q,
+                {p.v_stride_batch, p.v_stride_head, p.v_stride_row}, packed ? 1 : s.batch,
+                s.heads_kv, packed ? s.total_k : s.seqlen_k, problem.head_dim_v, box_rows,
+                box_columns);
 }
 
 }  // namespace ffpa_jit

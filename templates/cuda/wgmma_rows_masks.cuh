@@ -1,0 +1,248 @@
+// Which scores of cuda/wgmma_rows.cu.j2 count, and what is added to them.
+//% if masked
+
+// A mask in global memory.
+template <typename Value>
+struct Mask {
+  const Value* row0;  // of the tile's batch entry and head
+  long long stride_row, stride_key;
+  bool paired;  // pairs of an even number of keys lie together and aligned in every row
+
+  FFPA_DEVICE const Value* at(int query, int key) const { return row0 + query * stride_row + key * stride_key; }
+};
+
+template <typename Value>
+FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const Tile& tile, long long stride_batch, long long stride_head,
+                                long long stride_row, long long stride_key) {
+  const Value* row0 = (const Value*)tensor + tile.batch * stride_batch + tile.head * stride_head;
+  const bool paired = stride_key == 1 && ((tile.seqlen_k | stride_row) & 1) == 0 &&
+                      (unsigned long long)row0 % (2 * sizeof(Value)) == 0;
+  return {row0, stride_row, stride_key, paired};
+}
+
+template <typename Value>
+struct alignas(2 * sizeof(Value)) Pair {
+  Value value[2];
+};
+//% endif
+//% if mask
+FFPA_DEVICE Mask<unsigned char> boolean_mask(const ForwardParams& params, const Tile& tile) {
+  return mask_at<unsigned char>(params.mask, tile, params.mask_stride_batch, params.mask_stride_head,
+                                params.mask_stride_row, params.mask_stride_key);
+}
+//% endif
+//% if bias == "fp32"
+typedef Pair<float> BiasPair;
+FFPA_DEVICE BiasPair bias_pair(float low, float high) {
+  BiasPair pair;
+  pair.value[0] = low;
+  pair.value[1] = high;
+  return pair;
+}
+FFPA_DEVICE float bias_of(const BiasPair& pair, int e) { return pair.value[e]; }
+//% elif bias
+// Two in a register.
+typedef unsigned BiasPair;
+FFPA_DEVICE BiasPair bias_pair(Element low, Element high) { return low | (unsigned)high << 16; }
+FFPA_DEVICE float bias_of(BiasPair pair, int e) { return to_float((Element)(pair >> (16 * e))); }
+//% endif
+//% if bias
+FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const Tile& tile) {
+  return mask_at<BiasElement>(params.bias, tile, params.bias_stride_batch, params.bias_stride_head,
+                              params.bias_stride_row, params.bias_stride_key);
+}
+//% endif
+
+// What is known of a tile's scores before they are: found out while Q K^T is computed. Bits of the lane's row h: 2 i + e is of
+// column_of(i) + e.
+struct Marks {
+  static constexpr int kWords = (2 * kSTiles + 31) / 32;
+//% if mask
+  unsigned shown[2][kWords];
+//% endif
+//% if dropout
+  unsigned kept[2][kWords];
+//% endif
+//% if bias
+  BiasPair bias[2][kSTiles];
+//% endif
+
+//% if mask
+  // Keys past the last are read as some other.
+  FFPA_DEVICE void load_mask(const ForwardParams& params, const Tile& tile, int kv) {
+    const Mask<unsigned char> mask = boolean_mask(params, tile);
+    const int last = tile.seqlen_k - 1 - kv - column_of(0);
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const unsigned char* row = mask.at(query_of(tile, row_of(h)), kv + column_of(0));
+#pragma unroll
+      for (int w = 0; w < kWords; ++w) {
+        unsigned bits = 0;
+        const int count = kSTiles - 16 * w < 16 ? kSTiles - 16 * w : 16;
+        if (mask.paired) {
+#pragma unroll
+          for (int i = 0; i < count; ++i) {
+            const int key = 8 * (16 * w + i);
+            const Pair<unsigned char> pair = *(const Pair<unsigned char>*)(row + (key < last ? key : last - 1));
+            bits |= ((unsigned)(pair.value[0] != 0) | (unsigned)(pair.value[1] != 0) << 1) << (2 * i);
+          }
+        } else {
+#pragma unroll 4
+          for (int i = 0; i < 2 * count; ++i) {
+            const int key = 8 * (16 * w + i / 2) + i % 2;
+            bits |= (unsigned)(row[(key < last ? key : last) * mask.stride_key] != 0) << i;
+          }
+        }
+        shown[h][w] = bits;
+      }
+    }
+  }
+//% endif
+//% if bias
+  FFPA_DEVICE void load_bias(const ForwardParams& params, const Tile& tile, int kv) {
+    const Mask<BiasElement> mask = additive_mask(params, tile);
+    const int last = tile.seqlen_k - 1 - kv - column_of(0);
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const BiasElement* row = mask.at(query_of(tile, row_of(h)), kv + column_of(0));
+      if (mask.paired) {
+#pragma unroll
+        for (int i = 0; i < kSTiles; ++i) {
+          bias[h][i] = *(const BiasPair*)(row + (8 * i < last ? 8 * i : last - 1));
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < kSTiles; ++i) {
+          bias[h][i] = bias_pair(row[(8 * i < last ? 8 * i : last) * mask.stride_key],
+                                 row[(8 * i + 1 < last ? 8 * i + 1 : last) * mask.stride_key]);
+        }
+      }
+    }
+  }
+//% endif
+
+  FFPA_DEVICE void find(const ForwardParams& params, const Tile& tile, int j) {
+    [[maybe_unused]] const int kv = first_key(tile, j);
+//% if mask
+    load_mask(params, tile, kv);
+//% endif
+//% if bias
+    load_bias(params, tile, kv);
+//% endif
+//% if dropout
+    const PhiloxKey philox = philox_key(params);
+    const unsigned least = tile.kept_from;
+    const bool aligned = ((philox.offset | (unsigned)params.seqlen_k) & 3) == 0;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const unsigned long long row = dropout_row(params, philox, tile.batch, tile.head, query_of(tile, row_of(h))) + (unsigned)(kv + column_of(0));
+#pragma unroll
+      for (int w = 0; w < kWords; ++w) {
+        unsigned bits = 0;
+        const int count = kSTiles - 16 * w < 16 ? kSTiles - 16 * w : 16;
+#pragma unroll 1
+        for (int i = 0; i < count; i += 2) bits |= kept_of_pair(philox.seed, row + 8 * (16 * w + i), least, aligned) << (2 * i);
+        kept[h][w] = bits;
+      }
+    }
+//% endif
+  }
+};
+
+//% if softcap
+// tanh x = 1 - 2 / (1 + e^2x), which cancels where x is small: there by its series, whose next term is below 2^-28.
+FFPA_DEVICE float tanh_of(float x) {
+  const float square = x * x;
+  float series = fma_rn(square, 62.0f / 2835.0f, -17.0f / 315.0f);
+  series = fma_rn(square, series, 2.0f / 15.0f);
+  series = fma_rn(square, series, -1.0f / 3.0f);
+  series = fma_rn(x * square, series, x);
+  const float quotient = fma_rn(-2.0f, rcp_approx(1.0f + ex2_approx(x * (2.0f * kLog2e))), 1.0f);
+  return square < 0.0625f ? series : quotient;
+}
+
+//% endif
+//% if natural
+// Scale, softcap and modifier of one score, in this order: in natural units.
+FFPA_DEVICE float modified(float score, const ForwardParams& params, [[maybe_unused]] const Tile& tile, [[maybe_unused]] int query,
+                           [[maybe_unused]] int key) {
+  score *= params.softmax_scale;
+//% if softcap
+  score = params.softcap * tanh_of(score * (1.0f / params.softcap));
+//% endif
+//% if modifier
+  score = modifier::modified(params, score, tile.batch, tile.head, query, key, tile.seqlen_q, tile.seqlen_k);
+//% endif
+  return score;
+}
+
+//% endif
+// What turns a difference of scores into a power of two.
+FFPA_DEVICE float exponent_scale(const ForwardParams& params) {
+//% if natural
+  return kLog2e;
+//% else
+  const float scale = (params.softmax_scale < 0.0f ? -params.softmax_scale : params.softmax_scale) * kLog2e;
+  return scale < 1e-36f ? 1e-36f : scale;  // -infinity * 0 would be NaN; of a finite score, nothing is left
+//% endif
+}
+
+// Before masks. Where nothing else touches the scores, the scale is left to the exponent, up to its sign.
+FFPA_DEVICE void modify_scores(ScoreTile& scores, [[maybe_unused]] const Marks& marks, const ForwardParams& params,
+                               [[maybe_unused]] const Tile& tile, [[maybe_unused]] int j) {
+//% if natural
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int query = query_of(tile, row_of(h));
+#pragma unroll
+    for (int i = 0; i < kSTiles; ++i) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores.value[4 * i + 2 * h + e];
+        score = modified(score, params, tile, query, first_key(tile, j) + column_of(i) + e);
+//% if bias
+        const float bias = bias_of(marks.bias[h][i], e);
+        score = bias == -kInfinity ? -kInfinity : score + bias;
+//% endif
+      }
+    }
+  }
+//% else
+  if (params.softmax_scale >= 0.0f) return;
+#pragma unroll
+  for (int i = 0; i < kBlockN / 2; ++i) scores.value[i] = -scores.value[i];
+//% endif
+}
+
+// -infinity where a row does not see a key, whatever Q K^T came out as.
+FFPA_DEVICE void hide_scores(ScoreTile& scores, [[maybe_unused]] const Marks& marks, const ForwardParams& params, const Tile& tile, int j) {
+  const int kv = first_key(tile, j);
+//% if mask
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+#pragma unroll
+    for (int i = 0; i < 2 * kSTiles; ++i) {
+      float& score = scores.value[4 * (i / 2) + 2 * h + i % 2];
+      score = marks.shown[h][i / 32] >> (i % 32) & 1 ? score : -kInfinity;
+    }
+  }
+//% endif
+  if (kv >= tile.full_begin && kv + kBlockN <= tile.full_end) return;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const KeyRange visible = keys_of_row(params, tile, query_of(tile, row_of(h)));
+    const int end = visible.end - kv - column_of(0);
+//% if window_left
+    const int begin = visible.begin - kv - column_of(0);
+//% endif
+#pragma unroll
+    for (int i = 0; i < kSTiles; ++i) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores.value[4 * i + 2 * h + e];
+        const bool shown = 8 * i + e < end{{ " && 8 * i + e >= begin" if window_left else "" }};
+        score = shown ? score : -kInfinity;
+      }
+    }
+  }
+}

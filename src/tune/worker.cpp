@@ -152,16 +152,31 @@ int serve_worker(int channel, const std::function<std::unique_ptr<Workbench>(con
 
 RemoteWorkbench::RemoteWorkbench(std::vector<std::string> argv, Json task, WorkerLimits limits)
     : argv_(std::move(argv)), task_(std::move(task)), limits_(limits) {
-  start();
+  child_ = std::make_unique<ChildProcess>(argv_);
+  open();
+}
+
+void RemoteWorkbench::reopen(Json task) {
+  task_ = std::move(task);
+  first_.reset();
+  restarts_ = 0;
+  if (!child_) child_ = std::make_unique<ChildProcess>(argv_);
+  open();
 }
 
 void RemoteWorkbench::start() {
   if (++restarts_ > limits_.restarts) {
-    throw_error(FFPA_JIT_DEVICE_ERROR, "the worker of '{}' died {} times", task_.dump(), restarts_);
+    throw_error(FFPA_JIT_DEVICE_ERROR, "the worker process of one problem died {} times",
+                restarts_);
   }
   child_ = std::make_unique<ChildProcess>(argv_);
+  open();
+}
+
+void RemoteWorkbench::open() {
   device_ = device_of(ask_child({{"do", "open"}, {"task", task_}}, limits_.open).at("device"));
-  if (first_) ask_child({{"do", "build"}, {"configs", {text_of(*first_)}}}, limits_.build);
+  if (first_)
+    ask_child({{"do", "build"}, {"configs", Json::array({text_of(*first_)})}}, limits_.build);
 }
 
 Json RemoteWorkbench::ask_child(const Json& request, std::chrono::milliseconds limit) {
@@ -197,8 +212,8 @@ std::vector<Built> RemoteWorkbench::build(std::span<const KernelConfig> configs)
   std::vector<Built> all;
   try {
     const auto limit = limits_.build * (1 + static_cast<int>(configs.size()));
-    for (const Json& each : ask({{"do", "build"}, {"configs", texts}}, limit).at("built"))
-      all.push_back(built_of(each));
+    const Json reply = ask({{"do", "build"}, {"configs", texts}}, limit);
+    for (const Json& each : reply.at("built")) all.push_back(built_of(each));
   } catch (const Error& error) {
     if (child_) throw;  // not the worker's death
     if (configs.size() == 1) {

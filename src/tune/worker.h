@@ -36,17 +36,22 @@ class RemoteWorkbench final : public Workbench {
   // cannot open it.
   RemoteWorkbench(std::vector<std::string> argv, WorkerJson task, WorkerLimits limits = {});
 
+  // Goes on with another task, in the same process where it lives.
+  void reopen(WorkerJson task);
+
   const DeviceInfo& device() const override { return device_; }
   std::vector<Built> build(std::span<const KernelConfig> configs) override;
   std::string check(const KernelConfig& config) override;
   double time_us(const KernelConfig& config) override;
 
+  // Workers started anew for this task.
   int restarts() const { return restarts_; }
 
  private:
   WorkerJson ask(const WorkerJson& request, std::chrono::milliseconds limit);
   WorkerJson ask_child(const WorkerJson& request, std::chrono::milliseconds limit);
-  void start();
+  void start();  // a new worker
+  void open();
 
   std::vector<std::string> argv_;
   WorkerJson task_;
@@ -54,7 +59,7 @@ class RemoteWorkbench final : public Workbench {
   DeviceInfo device_;
   std::unique_ptr<ChildProcess> child_;
   std::optional<KernelConfig> first_;  // what a new worker compares with
-  int restarts_ = -1;                  // the first start is none
+  int restarts_ = 0;
 };
 
 }  // namespace ffpa_jit

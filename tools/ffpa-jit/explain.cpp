@@ -133,7 +133,7 @@ class Alternatives {
 
 void print_text(const Json& out) {
   for (const char* field :
-       {"device", "target", "problem", "shape", "family", "route", "reason", "config", "cache"}) {
+       {"device", "target", "problem", "shape", "family", "route", "reason", "config", "tuning", "cache"}) {
     fmt::print("{:<9}{}\n", field, out[field].get<std::string>());
   }
   fmt::print("\nfamilies, in order of preference:\n");

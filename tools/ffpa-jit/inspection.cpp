@@ -16,6 +16,7 @@ Json Inspection::json() const {
            {"route", planned.route.rule},
            {"reason", planned.route.reason},
            {"config", config},
+           {"tuning", planned.tuned ? planned.tuned->reason() : "none: the family's default config"},
            {"problem", text_of(problem)},
            {"shape", text_of(shape)},
            {"cache", cached ? "hit" : "miss"},

@@ -14,6 +14,7 @@ constexpr const char* kAbout =
     "  ffpa-jit run --device cpu --causal --head-dim 128      compute, check against fp64, time\n"
     "  ffpa-jit run --input qkv.safetensors                   the same on tensors of a file\n"
     "  ffpa-jit warmup config.json --target sm_90a,cpu        compile a model's kernels ahead\n"
+    "  ffpa-jit tune --from problems.jsonl --gpus all         measure configs, keep the fastest\n"
     "  ffpa-jit explain --device cpu --head-dim 512           which kernel serves, and why\n"
     "  ffpa-jit doctor                                        what this machine lacks, and what "
     "that costs\n";
@@ -50,6 +51,8 @@ int main(int argc, char** argv) {
   add_devices_command(app, session);
   add_env_command(app, session);
   add_doctor_command(app, session);
+  add_tune_command(app, session);
+  add_tune_worker_command(app, session);
   add_bench_command(app, session);
   add_verify_command(app, session);
   try {

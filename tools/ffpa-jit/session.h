@@ -60,6 +60,8 @@ void add_explain_command(CLI::App& app, Session& session);
 void add_render_command(CLI::App& app, Session& session);
 void add_run_command(CLI::App& app, Session& session);
 void add_source_command(CLI::App& app, Session& session);
+void add_tune_command(CLI::App& app, Session& session);
+void add_tune_worker_command(CLI::App& app, Session& session);
 void add_verify_command(CLI::App& app, Session& session);
 void add_warmup_command(CLI::App& app, Session& session);
 

@@ -103,4 +103,8 @@ void write_atomically(const std::filesystem::path& path,
   temporary.become(path);
 }
 
+void write_text(const std::filesystem::path& path, std::string_view text) {
+  write_atomically(path, [&](const Sink& sink) { sink(std::as_bytes(std::span(text))); });
+}
+
 }  // namespace ffpa_jit::io

@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ffpa_jit::io {
@@ -40,5 +41,7 @@ std::string read_text(const std::filesystem::path& path, uint64_t limit_bytes);
 using Sink = std::function<void(std::span<const std::byte>)>;
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(const Sink&)>& write);
+
+void write_text(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace ffpa_jit::io

@@ -11,6 +11,8 @@
 namespace ffpa_jit {
 
 enum class Feature { kScoreModifier, kSinks, kSeqlensK, kPagedKv };
+inline constexpr std::initializer_list<Feature> kEveryFeature = {
+    Feature::kScoreModifier, Feature::kSinks, Feature::kSeqlensK, Feature::kPagedKv};
 
 // nullopt when `problem` needs none but `served`; else the first other one, as refuses() returns
 // it.

@@ -1,6 +1,7 @@
 #include "portable/attention.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include "kernel/params.h"
 #include "portable/dropout.h"
 #include "portable/tile_loops.h"
+#include "problem/modifier/evaluate.h"
+#include "problem/modifier/parse.h"
 
 namespace ffpa_jit::portable {
 namespace {
@@ -108,18 +111,42 @@ struct Scratch {
   size_t total = 0;
 };
 
+// The score modifier, parsed once for all cells of a call's problem.
+struct Modifier {
+  explicit Modifier(const Problem& problem) {
+    if (problem.score_modifier.empty()) return;
+    expression = modifier::parse(problem.score_modifier, problem.modifier_tensors);
+  }
+  modifier::Expression expression;
+};
+
+std::array<modifier::TensorView, kMaxModifierTensors> modifier_tensors(
+    const Problem& problem, const ForwardParams& params) {
+  std::array<modifier::TensorView, kMaxModifierTensors> views;
+  for (int i = 0; i < kMaxModifierTensors; ++i) {
+    const ModifierTensorParams& tensor = params.modifier_tensors[i];
+    views[i].data = tensor.data;
+    views[i].dtype = problem.modifier_tensors[i].dtype;
+    std::copy_n(tensor.sizes, 4, views[i].sizes.begin());
+    std::copy_n(tensor.strides, 4, views[i].strides.begin());
+  }
+  return views;
+}
+
 // One grid cell: a tile of query rows of one head against the keys it may see.
 template <DType kDType>
 class Cell {
  public:
-  Cell(const Problem& problem, const ForwardParams& params, unsigned head, unsigned batch,
-       void* scratch)
+  Cell(const Problem& problem, const Modifier& modifier, const ForwardParams& params, unsigned head,
+       unsigned batch, void* scratch)
       : problem_(problem),
         params_(params),
         loops_(tile_loops()),
         s_(problem, scratch),
         head_(head),
-        batch_(batch) {
+        batch_(batch),
+        modifier_tensors_(modifier_tensors(problem, params)),
+        modify_(modifier.expression, modifier_tensors_) {
     head_kv_ = head_ / (params.heads_q / params.heads_kv);
     seqlen_q_ = params.seqlen_q;
     seqlen_k_ = params.seqlen_k;
@@ -132,6 +159,8 @@ class Cell {
     } else {
       in_batch_ = batch;
     }
+    if (problem.seqlens_k) seqlen_k_ = params.seqlens_k[batch];
+    if (problem.page_size) pages_ = params.block_table + batch * params.block_table_stride_batch;
     if (problem.dropout) {
       seed_ = params.philox_state ? params.philox_state[0] : params.philox_seed;
       offset_ = params.philox_state ? params.philox_state[1] : params.philox_offset;
@@ -145,8 +174,10 @@ class Cell {
     padded_rows_ = static_cast<int>(round_up(rows_, kRowBlock));
     load_q();
     std::fill_n(s_.out, size_t{kBlockM} * s_.d_v, 0.0f);
-    std::fill_n(s_.max, kBlockM, -kInfinity);
-    std::fill_n(s_.sum, kBlockM, 0.0f);
+    // With sinks a row begins with its virtual key: weight 1 at the sink's score, value 0.
+    const float sink = problem_.sinks ? params_.sinks[head_] : -kInfinity;
+    std::fill_n(s_.max, kBlockM, sink);
+    std::fill_n(s_.sum, kBlockM, sink == -kInfinity ? 0.0f : 1.0f);
 
     const int64_t begin = first_key(first_row_), end = end_key(first_row_ + rows_ - 1);
     for (int64_t key = begin; key < end; key += kBlockN) {
@@ -185,10 +216,17 @@ class Cell {
                 size_t(padded_rows_ - rows_) * problem_.head_dim, 0.0f);
   }
 
+  // Where a key's row of K or V starts, head apart.
+  int64_t key_offset(int64_t key, int64_t stride_batch, int64_t stride_row) const {
+    if (!pages_) return in_batch_ * stride_batch + (k_begin_ + key) * stride_row;
+    return pages_[key / problem_.page_size] * stride_batch + key % problem_.page_size * stride_row;
+  }
+
   void load_keys(int64_t key, int keys) {
-    const int64_t base = in_batch_ * params_.k_stride_batch + head_kv_ * params_.k_stride_head;
+    const int64_t base = head_kv_ * params_.k_stride_head;
     for (int j = 0; j < keys; ++j) {
-      load_row<kDType>(params_.k, base + (k_begin_ + key + j) * params_.k_stride_row,
+      load_row<kDType>(params_.k,
+                       base + key_offset(key + j, params_.k_stride_batch, params_.k_stride_row),
                        problem_.head_dim, s_.row);
       for (int d = 0; d < problem_.head_dim; ++d) s_.keys[size_t(d) * kBlockN + j] = s_.row[d];
     }
@@ -198,7 +236,7 @@ class Cell {
     }
   }
 
-  // Scale, softcap, bias; then everything hidden becomes -inf, whatever it was.
+  // Scale, softcap, modifier, bias; then everything hidden becomes -inf, whatever it was.
   void finish_scores(int i, int64_t key) {
     float* score = s_.scores + size_t(i) * kBlockN;
     const int64_t row = first_row_ + i;
@@ -207,6 +245,15 @@ class Cell {
     if (problem_.softcap) {
       for (int j = 0; j < kBlockN; ++j)
         score[j] = params_.softcap * std::tanh(score[j] / params_.softcap);
+    }
+    if (!problem_.score_modifier.empty()) {
+      for (int j = 0; j < kBlockN; ++j) {
+        if (!(visible >> j & 1)) continue;
+        score[j] =
+            modify_({score[j], int32_t(batch_), int32_t(head_), int32_t(row), int32_t(key + j),
+                     int32_t(seqlen_q_), int32_t(seqlen_k_), params_.heads_q});
+        if (score[j] == -kInfinity) visible &= ~(uint64_t{1} << j);
+      }
     }
     if (problem_.has_bias) {
       const int64_t base = batch_ * params_.bias_stride_batch + head_ * params_.bias_stride_head +
@@ -270,14 +317,15 @@ class Cell {
   }
 
   void accumulate(int64_t key, int keys) {
-    const int64_t base = in_batch_ * params_.v_stride_batch + head_kv_ * params_.v_stride_head;
+    const int64_t base = head_kv_ * params_.v_stride_head;
     bool finite = true;
     for (int j = 0; j < kBlockN; ++j) {
       float* value = s_.values + size_t(j) * s_.d_v;
       const int count = j < keys ? problem_.head_dim_v : 0;
       if (count)
-        load_row<kDType>(params_.v, base + (k_begin_ + key + j) * params_.v_stride_row, count,
-                         value);
+        load_row<kDType>(params_.v,
+                         base + key_offset(key + j, params_.v_stride_batch, params_.v_stride_row),
+                         count, value);
       std::fill(value + count, value + s_.d_v, 0.0f);
       finite = all_finite(value, count) && finite;
     }
@@ -320,20 +368,24 @@ class Cell {
   const int64_t head_, batch_;
   int64_t head_kv_, in_batch_;
   int64_t q_begin_ = 0, k_begin_ = 0;
+  const int* pages_ = nullptr;  // of this sequence; null when K and V are not paged
   int64_t seqlen_q_, seqlen_k_;
   int64_t first_row_ = 0;
   int rows_ = 0, padded_rows_ = 0;
   uint64_t seed_ = 0, offset_ = 0;
+  const std::array<modifier::TensorView, kMaxModifierTensors> modifier_tensors_;
+  modifier::Evaluator<float> modify_;
 };
 
 template <DType kDType>
 Kernel kernel_for(const Problem& problem) {
-  return [problem](const void* raw, unsigned x, unsigned y, unsigned z, void* scratch) {
+  return [problem, modifier = Modifier(problem)](const void* raw, unsigned x, unsigned y,
+                                                 unsigned z, void* scratch) {
     const auto& params = *static_cast<const ForwardParams*>(raw);
     const int64_t tiles = (int64_t{params.seqlen_q} + kBlockM - 1) / kBlockM;
     // Causal: the last rows see the most keys; begun first, they do not end last.
     const int64_t tile = problem.window_right ? tiles - 1 - x : x;
-    Cell<kDType>(problem, params, y, z, scratch).run(tile);
+    Cell<kDType>(problem, modifier, params, y, z, scratch).run(tile);
   };
 }
 

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/float16.h"
+#include "problem/modifier/evaluate.h"
+#include "problem/modifier/parse.h"
 #include "reference/philox.h"
 
 namespace ffpa_jit::reference {
@@ -28,6 +30,8 @@ struct Strides {
 };
 
 bool is_varlen(const ffpa_jit_attention_args& args) { return args.layout == FFPA_JIT_VARLEN; }
+
+bool is_paged(const ffpa_jit_attention_args& args) { return args.block_table.data != nullptr; }
 
 Strides activation_strides(const ffpa_jit_tensor& t, int layout) {
   switch (layout) {
@@ -70,7 +74,8 @@ Sizes sizes_of(const ffpa_jit_attention_args& args) {
   }
   const int head = args.layout == FFPA_JIT_BHND ? 1 : 2;
   const int row = args.layout == FFPA_JIT_BHND ? 2 : 1;
-  return {q[0], q[head], k[head], q[3], args.v.sizes[3], q[row], k[row], q[0] * q[row]};
+  const int64_t seqlen_k = is_paged(args) ? args.block_table.sizes[1] * k[row] : k[row];
+  return {q[0], q[head], k[head], q[3], args.v.sizes[3], q[row], seqlen_k, q[0] * q[row]};
 }
 
 // One (batch, kv head): where its rows and keys lie.
@@ -79,11 +84,44 @@ struct Sequence {
 };
 
 Sequence sequence_of(const ffpa_jit_attention_args& args, const Sizes& sizes, int64_t batch) {
-  if (!is_varlen(args)) return {0, sizes.seqlen_q, 0, sizes.seqlen_k};
+  if (!is_varlen(args)) {
+    const auto* lengths = static_cast<const int32_t*>(args.seqlens_k.data);
+    return {0, sizes.seqlen_q, 0, lengths ? lengths[batch] : sizes.seqlen_k};
+  }
   const auto* cu_q = static_cast<const int32_t*>(args.cu_seqlens_q.data);
   const auto* cu_k = static_cast<const int32_t*>(args.cu_seqlens_k.data);
   return {cu_q[batch], cu_q[batch + 1] - cu_q[batch], cu_k[batch], cu_k[batch + 1] - cu_k[batch]};
 }
+
+// Where key `key` of a sequence starts in K or V, head apart.
+int64_t key_offset(const ffpa_jit_attention_args& args, const Sequence& s, const Strides& strides,
+                   int64_t batch, int64_t key) {
+  if (!is_paged(args)) return batch * strides.batch + (s.k_begin + key) * strides.row;
+  const int64_t page_size = args.k.sizes[args.layout == FFPA_JIT_BHND ? 2 : 1];
+  const auto* table = static_cast<const int32_t*>(args.block_table.data);
+  const int64_t page = table[batch * args.block_table.strides[0] + key / page_size];
+  return page * strides.batch + key % page_size * strides.row;
+}
+
+struct Modifier {
+  explicit Modifier(const ffpa_jit_attention_args& args) {
+    if (!args.score_modifier || !*args.score_modifier) return;
+    ModifierTensors types{};
+    for (int i = 0; i < kMaxModifierTensors; ++i) {
+      const ffpa_jit_tensor& t = args.modifier_tensors[i];
+      if (t.rank == 0) continue;
+      types[i] = {t.dtype == FFPA_JIT_INT32 ? DType::kInt32 : DType::kFp32, t.rank};
+      tensors[i].data = t.data;
+      tensors[i].dtype = types[i].dtype;
+      std::copy_n(t.sizes, t.rank, tensors[i].sizes.begin());
+      std::copy_n(t.strides, t.rank, tensors[i].strides.begin());
+    }
+    expression = modifier::parse(args.score_modifier, types);
+  }
+
+  modifier::Expression expression;  // without nodes: none
+  std::array<modifier::TensorView, kMaxModifierTensors> tensors;
+};
 
 struct KeyRange {
   int64_t begin, end;
@@ -131,6 +169,7 @@ AttentionResult attention(const ffpa_jit_attention_args& args) {
   const Strides bias_strides = args.bias.data ? broadcast_strides(args.bias) : Strides{};
   const Real scale = static_cast<Real>(args.has_softmax_scale ? args.softmax_scale
                                                               : 1.0 / std::sqrt(double(d_qk)));
+  const Modifier modifier(args);
   const Real softcap = static_cast<Real>(args.softcap);
   const uint64_t seed = args.philox_state ? args.philox_state[0] : args.philox_seed;
   const uint64_t offset = args.philox_state ? args.philox_state[1] : args.philox_offset;
@@ -148,18 +187,17 @@ AttentionResult attention(const ffpa_jit_attention_args& args) {
           d_qk * seq.k_len);  // transposed, [D, Nk]: the loop over keys is the inner one
       std::vector<Real> values(seq.k_len * d_v);
       for (int64_t key = 0; key < seq.k_len; ++key) {
-        const int64_t row = seq.k_begin + key;
+        const int64_t k_begin =
+            key_offset(args, seq, k_strides, batch, key) + head_kv * k_strides.head;
+        const int64_t v_begin =
+            key_offset(args, seq, v_strides, batch, key) + head_kv * v_strides.head;
         for (int64_t d = 0; d < d_qk; ++d) {
-          keys[d * seq.k_len + key] =
-              static_cast<Real>(read_element(args.k.data, args.k.dtype,
-                                             batch * k_strides.batch + head_kv * k_strides.head +
-                                                 row * k_strides.row + d * k_strides.col));
+          keys[d * seq.k_len + key] = static_cast<Real>(
+              read_element(args.k.data, args.k.dtype, k_begin + d * k_strides.col));
         }
         for (int64_t d = 0; d < d_v; ++d) {
-          values[key * d_v + d] =
-              static_cast<Real>(read_element(args.v.data, args.v.dtype,
-                                             batch * v_strides.batch + head_kv * v_strides.head +
-                                                 row * v_strides.row + d * v_strides.col));
+          values[key * d_v + d] = static_cast<Real>(
+              read_element(args.v.data, args.v.dtype, v_begin + d * v_strides.col));
         }
       }
 
@@ -168,12 +206,15 @@ AttentionResult attention(const ffpa_jit_attention_args& args) {
         const int64_t head = head_kv * group + index / seq.q_len;
         const int64_t row = index % seq.q_len;
         const KeyRange range = visible_keys(args, seq, row);
-        const int64_t count = range.end - range.begin;
-        if (count <= 0) return;
+        const int64_t count = std::max<int64_t>(0, range.end - range.begin);
+        const Real sink = args.sinks.data
+                              ? static_cast<Real>(read_element(args.sinks.data, args.sinks.dtype,
+                                                               head * args.sinks.strides[0]))
+                              : -std::numeric_limits<Real>::infinity();
 
         // S
         std::vector<Real> score(count, Real{0});
-        for (int64_t d = 0; d < d_qk; ++d) {
+        for (int64_t d = 0; d < d_qk && count > 0; ++d) {
           const Real q = static_cast<Real>(
               read_element(args.q.data, args.q.dtype,
                            batch * q_strides.batch + head * q_strides.head +
@@ -182,11 +223,17 @@ AttentionResult attention(const ffpa_jit_attention_args& args) {
           for (int64_t i = 0; i < count; ++i) score[i] += q * k[i];
         }
         std::vector<char> visible(count, 1);
-        Real max = -std::numeric_limits<Real>::infinity();
+        Real max = sink;
+        modifier::Evaluator<Real> modify(modifier.expression, modifier.tensors);
         for (int64_t i = 0; i < count; ++i) {
           const int64_t key = range.begin + i;
           Real s = score[i] * scale;
           if (args.softcap != 0) s = softcap * std::tanh(s / softcap);
+          if (!modifier.expression.nodes.empty()) {
+            s = modify({s, int32_t(batch), int32_t(head), int32_t(row), int32_t(key),
+                        int32_t(seq.q_len), int32_t(seq.k_len), int32_t(sizes.heads_q)});
+            if (s == -std::numeric_limits<Real>::infinity()) visible[i] = 0;
+          }
           if (args.bias.data) {
             const Real bias = static_cast<Real>(
                 read_element(args.bias.data, args.bias.dtype,
@@ -208,7 +255,7 @@ AttentionResult attention(const ffpa_jit_attention_args& args) {
         if (max == -std::numeric_limits<Real>::infinity()) return;
 
         // P
-        Real sum = 0;
+        Real sum = std::exp(sink - max);
         for (int64_t i = 0; i < count; ++i) {
           score[i] = visible[i] ? std::exp(score[i] - max) : Real{0};
           sum += score[i];

@@ -4,6 +4,8 @@ struct Operand {
   const Element* row0;   // first row, first column
   long long row_stride;  // elements
   bool aligned;          // every row starts on 16 bytes
+
+  FFPA_DEVICE const Element* row(int index) const { return row0 + index * row_stride; }
 };
 
 FFPA_DEVICE Operand operand_at(const void* tensor, long long offset, long long row_stride) {

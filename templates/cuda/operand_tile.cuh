@@ -19,7 +19,8 @@ struct OperandTile {
   Vector vector[kSteps];
 
   // Rows [row, row_end) and columns [column, column_end) of the operand; column is a multiple of kVector.
-  FFPA_DEVICE void fetch(const Operand& operand, int row, int row_end, int column, int column_end) {
+  template <typename Rows>
+  FFPA_DEVICE void fetch(const Rows& operand, int row, int row_end, int column, int column_end) {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       const int index = (int)threadIdx.x + step * kThreads;
@@ -27,7 +28,7 @@ struct OperandTile {
       const int from_column = column + index % kRowVectors * kVector;
       vector[step].words = Words4{};
       if (index >= kRows * kRowVectors || from_row >= row_end) continue;
-      const Element* from = operand.row0 + from_row * operand.row_stride + from_column;
+      const Element* from = operand.row(from_row) + from_column;
       if (operand.aligned && from_column + kVector <= column_end) {
         vector[step].words = ld_global_nc_v4(from);
         continue;

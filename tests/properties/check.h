@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "properties/random_problem.h"
 
@@ -10,7 +11,11 @@ namespace ffpa_jit::properties {
 class Judge {
  public:
   // Expects O and LSE of one problem under the error bar and nothing written between rows.
-  void expect_right(const RandomProblem& problem);
+  // `Problem` is RandomProblem or RandomFeatures.
+  template <typename Problem>
+  void expect_right(const Problem& problem) {
+    expect_right(problem.args(), problem.text(), problem.output_gaps_untouched());
+  }
 
   // The bar of a small problem is wide: its few rows say little about accuracy. Expects, per dtype,
   // that the errors of all problems so far are on average (geometric mean) no more than 1.2 x those
@@ -18,6 +23,9 @@ class Judge {
   void expect_accurate_on_average() const;
 
  private:
+  void expect_right(const ffpa_jit_attention_args& args, const std::string& text,
+                    bool gaps_untouched);
+
   struct Ratios {
     double log_sum = 0;
     size_t count = 0;

@@ -16,7 +16,7 @@ class PortableCpuFamily final : public KernelFamily {
   std::optional<std::string> refuses(const Problem& problem, const Target& target) const override {
     if (target.kind != TargetKind::kCpu)
       return "it is compiled into the library and runs on the CPU only";
-    if (auto reason = lacks(problem, {})) return reason;
+    if (auto reason = lacks(problem, kEveryFeature)) return reason;
     switch (problem.dtype) {
       case DType::kFp32:
       case DType::kFp16:

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "plan/feature_context.h"
 #include "plan/features.h"
 
 namespace ffpa_jit {
@@ -96,8 +97,12 @@ int64_t scratch_bytes(const Problem& problem, const KernelConfig& config, const 
   }
   const int64_t tiles =
       config.block_m * (query_cells + out_dims) + staged + score_cells * (problem.dropout ? 2 : 1);
-  const int64_t rows = config.block_m * 64;  // pointers and ranges
-  return round_up(4 * tiles + score_cells + rows + 1024, 64);
+  const int64_t rows = config.block_m * 64;  // pointers, ranges, and what features keep of a row
+  const int64_t pages = problem.page_size == 0
+                            ? 0
+                            : config.block_n * static_cast<int64_t>(bytes_of(problem.dtype)) *
+                                  (problem.head_dim + problem.head_dim_v);
+  return round_up(4 * tiles + pages + score_cells + rows + 1024, 64);
 }
 
 void check_config(const Problem& problem, const KernelConfig& config, const Level& level) {
@@ -139,7 +144,7 @@ class SdpaCpu final : public KernelFamily {
 
   std::optional<std::string> refuses(const Problem& problem, const Target& target) const override {
     if (!level_of(target)) return fmt::format("serves CPU targets, not {}", text_of(target));
-    if (auto reason = lacks(problem, {})) return reason;
+    if (auto reason = lacks(problem, kEveryFeature)) return reason;
     if (problem.direction != Direction::kForward) return "has a forward kernel only";
     if (problem.dtype != DType::kFp32 && problem.dtype != DType::kFp16 &&
         problem.dtype != DType::kBf16) {
@@ -226,6 +231,7 @@ class SdpaCpu final : public KernelFamily {
     step.context["bias_dtype"] = name_of(problem.has_bias ? problem.bias_dtype : DType::kFp32);
     step.context["dropout"] = problem.dropout;
     step.context["softcap"] = problem.softcap;
+    set_features(step.context, problem);
     step.context["lse"] = problem.lse;
     step.context["block_m"] = config.block_m;
     step.context["block_n"] = config.block_n;

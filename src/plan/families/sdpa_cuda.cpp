@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "plan/feature_context.h"
 #include "plan/features.h"
 
 namespace ffpa_jit {
@@ -102,7 +103,7 @@ class SdpaCuda final : public KernelFamily {
     if (target.compute_capability() < kMinCapability) {
       return fmt::format("needs sm_{} or later, {} is older", kMinCapability, text_of(target));
     }
-    if (auto reason = lacks(problem, {})) return reason;
+    if (auto reason = lacks(problem, kEveryFeature)) return reason;
     if (problem.direction != Direction::kForward) return "has a forward kernel only";
     if (problem.dtype != DType::kFp32 && problem.dtype != DType::kFp16 &&
         problem.dtype != DType::kBf16) {
@@ -180,6 +181,7 @@ class SdpaCuda final : public KernelFamily {
     if (problem.has_bias) step.context["bias"] = name_of(problem.bias_dtype);
     step.context["dropout"] = problem.dropout;
     step.context["softcap"] = problem.softcap;
+    set_features(step.context, problem);
     step.context["lse"] = problem.lse;
     step.context["block_m"] = config.block_m;
     step.context["block_n"] = config.block_n;

@@ -7,6 +7,11 @@ import torch
 DTYPES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2, torch.bool: 3, torch.int32: 4}
 BHND, BNHD, VARLEN = 0, 1, 2
 CUDA = 1
+UNSUPPORTED = 2
+
+
+class Unsupported(RuntimeError):
+    """A family refused; the message has its reason."""
 
 
 class Tensor(c.Structure):
@@ -37,7 +42,9 @@ class Args(c.Structure):
                 ("has_softmax_scale", c.c_int32), ("is_causal", c.c_int32), ("window_left", c.c_int64),
                 ("window_right", c.c_int64), ("softcap", c.c_double), ("dropout_p", c.c_double),
                 ("philox_seed", c.c_uint64), ("philox_offset", c.c_uint64), ("philox_state", c.c_void_p),
-                ("family", c.c_char_p), ("workspace", c.c_void_p), ("workspace_bytes", c.c_size_t)]
+                ("family", c.c_char_p), ("workspace", c.c_void_p), ("workspace_bytes", c.c_size_t),
+                ("score_modifier", c.c_char_p), ("modifier_tensors", Tensor * 4), ("sinks", Tensor),
+                ("seqlens_k", Tensor), ("block_table", Tensor), ("accumulate", c.c_int32), ("reserved", c.c_int32)]
 
 
 class PlanInfo(c.Structure):
@@ -50,7 +57,8 @@ class PlanInfo(c.Structure):
 
 def arguments(q, k, v, o, *, layout=BHND, lse=None, mask=None, bias=None, cu_q=None, cu_k=None, max_q=0, max_k=0,
               scale=None, causal=False, window=(-1, -1), softcap=0.0, dropout=0.0, seed=0, offset=0, state=None,
-              stream=None, family=b"sdpa"):
+              stream=None, family=b"sdpa", modifier=None, modifier_tensors=(), sinks=None, seqlens_k=None, block_table=None,
+              accumulate=0):
     if stream is None:
         stream = torch.cuda.current_stream().cuda_stream
     return Args(struct_size=c.sizeof(Args), device_kind=CUDA, device_index=q.device.index or 0, stream=stream,
@@ -59,7 +67,10 @@ def arguments(q, k, v, o, *, layout=BHND, lse=None, mask=None, bias=None, cu_q=N
                 cu_seqlens_k=Tensor.of(cu_k), max_seqlen_q=max_q, max_seqlen_k=max_k, softmax_scale=scale or 0.0,
                 has_softmax_scale=scale is not None, is_causal=causal, window_left=window[0],
                 window_right=window[1], softcap=softcap, dropout_p=dropout, philox_seed=seed, philox_offset=offset,
-                philox_state=state.data_ptr() if state is not None else None, family=family)
+                philox_state=state.data_ptr() if state is not None else None, family=family,
+                score_modifier=modifier.encode() if modifier else None,
+                modifier_tensors=(Tensor * 4)(*[Tensor.of(t) for t in modifier_tensors]), sinks=Tensor.of(sinks),
+                seqlens_k=Tensor.of(seqlens_k), block_table=Tensor.of(block_table), accumulate=accumulate)
 
 
 class Runtime:
@@ -72,6 +83,8 @@ class Runtime:
         self.check(self.lib.ffpa_jit_runtime_create(c.byref(options), c.byref(self.handle)))
 
     def check(self, status):
+        if status == UNSUPPORTED:
+            raise Unsupported(self.lib.ffpa_jit_last_error().decode())
         if status != 0:
             raise RuntimeError(f"status {status}: {self.lib.ffpa_jit_last_error().decode()}")
 

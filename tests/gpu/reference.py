@@ -49,7 +49,7 @@ def visible(nq, nk, causal, window, device):
 
 
 def attention(q, k, v, *, plain=False, scale=None, causal=False, window=(-1, -1), mask=None, bias=None, softcap=0.0,
-              keep=None, dropout=0.0):
+              keep=None, dropout=0.0, modifier=None, sinks=None):
     """fp64, or with `plain` what an unfused implementation in q's dtype gives: fp32 scores and softmax, P rounded to
     the dtype, fp32 accumulation, O rounded. Returns (o, lse)."""
     kind = torch.float32 if plain else torch.float64
@@ -66,10 +66,15 @@ def attention(q, k, v, *, plain=False, scale=None, causal=False, window=(-1, -1)
     score = q @ k.transpose(-1, -2) * (1 / math.sqrt(d) if scale is None else scale)
     if softcap:
         score = softcap * torch.tanh(score / softcap)
+    if modifier is not None:
+        score = modifier(score)
+        shown = shown & (score != -math.inf)
     if bias is not None:
         score = score + bias.to(kind)
     score = torch.where(shown, score, torch.full_like(score, -math.inf))
-    if nk == 0:
+    if sinks is not None:  # one more key, which every row sees, whose value is 0
+        score = torch.cat([score, sinks.to(kind).view(1, heads, 1, 1).expand(batch, heads, nq, 1)], -1)
+    if score.shape[-1] == 0:
         return torch.zeros(batch, heads, nq, v.shape[3], dtype=kind, device=q.device), \
             torch.full((batch, heads, nq), -math.inf, dtype=kind, device=q.device)
     high = score.amax(-1, keepdim=True)
@@ -78,6 +83,7 @@ def attention(q, k, v, *, plain=False, scale=None, causal=False, window=(-1, -1)
     total = weight.sum(-1, keepdim=True)
     lse = (high + torch.log(total))[..., 0]
     weight = weight / torch.where(total == 0, torch.ones_like(total), total)
+    weight = weight[..., :nk]
     if keep is not None:
         weight = torch.where(keep, weight / (1 - dropout), torch.zeros_like(weight))
     if plain:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Verifies the CUDA device and the sdpa family on a real GPU against fp64, torch's dropout masks and torch's speed.
+"""Verifies the CUDA device and a kernel family on a real GPU against fp64, torch's dropout masks and torch's speed.
 
-    python3 tests/gpu/verify.py --library build/src/libffpa_jit.so [--out DIR] [--small] [--family sdpa]
+    python3 tests/gpu/verify.py --library build/lib/libffpa_jit.so [--out DIR] [--thin | --small] [--family sdpa]
 
 Needs torch and a GPU. Writes verify.json under --out (default $OUT, else the current directory), prints one table last,
-exits 1 when anything is wrong. --small: a few small problems and no timings, for compute-sanitizer:
+exits 1 when anything is wrong. What a family refuses is counted, with its reasons. --thin: a sixth of the grid and no
+timings. --grid-only: nothing but the grid. --small: a few small problems and no timings, for compute-sanitizer:
 
     PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck python3 tests/gpu/verify.py --library ... --small
 """
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
+import types
 
 import torch
 
@@ -46,6 +48,9 @@ class Case:
         dtype, layout = p["dtype"], p["layout"]
         padding = 3 if layout == "odd" else 0
         self.lengths = [(nq, nk)] * batch
+        if p["seqlens_k"]:  # the first sequence has all keys, or a few less; another may have none
+            self.lengths = [(nq, max(nk - 3, 0) if b == 0 and p["pages"] else nk if b == 0 else (seed * 7919 + b * 31) % (nk + 1))
+                            for b in range(batch)]
         if layout == "varlen":  # the last sequence has the full lengths, others are shorter, some empty
             self.lengths = [(max(nq - 3 * i * i, 0) if i % 2 else nq, max(nk - 7 * i, 0)) for i in range(batch)]
             self.lengths = [(min(q, k) if p["causal"] else q, k) for q, k in self.lengths]
@@ -62,6 +67,14 @@ class Case:
         if p["large_logits"]:
             q *= 8
         self.q, self.k, self.v, self.o = q, k, v, o
+        nk, block_table, k_given, v_given = self.keep_in_pages(gen) if p["pages"] else (nk, None, k, v)
+        self.nk = nk  # the bound: what masks and dropout are as wide as
+        seqlens_k = torch.tensor([n for _, n in self.lengths], device="cuda", dtype=torch.int32) if p["seqlens_k"] else None
+        self.sinks = torch.randn(heads, generator=gen, device="cuda") * 2 if p["sinks"] else None
+        self.t0 = None
+        modifier = problems.MODIFIERS[p["modifier"]] if p["modifier"] else None
+        if modifier and modifier.t0:
+            self.t0 = modifier.t0(batch, heads, nq, nk, gen)
         self.lse = torch.full(lse_shape, math.nan, device="cuda") if p["lse"] else None
         size = dict(b=batch, h=heads, q=nq, k=nk)
         shape = lambda pattern: [size[name] if letter != "1" else 1 for name, letter in zip("bhqk", pattern)]
@@ -82,19 +95,42 @@ class Case:
         self.state = state
         cu = lambda which: torch.tensor([0] + [n[which] for n in self.lengths], device="cuda").cumsum(0).int()
         varlen = dict(cu_q=cu(0), cu_k=cu(1), max_q=nq, max_k=nk) if layout == "varlen" else {}
-        self.keepalive = varlen
+        self.keepalive = varlen, seqlens_k, block_table, k_given, v_given
         self.args = binding.arguments(
-            q, k, v, o, lse=self.lse, mask=self.mask, bias=self.bias, scale=p["scale"], causal=p["causal"],
+            q, k_given, v_given, o, lse=self.lse, mask=self.mask, bias=self.bias, scale=p["scale"], causal=p["causal"],
             window=p["window"] or (-1, -1), softcap=p["softcap"], dropout=p["dropout"], state=state,
             layout={"bnhd": binding.BNHD, "varlen": binding.VARLEN}.get(layout, binding.BHND), family=family,
-            seed=0 if state is not None else self.seed, offset=0 if state is not None else self.offset, **varlen)
+            seed=0 if state is not None else self.seed, offset=0 if state is not None else self.offset,
+            modifier=modifier.text if modifier else None, modifier_tensors=[self.t0] if self.t0 is not None else [],
+            sinks=self.sinks, seqlens_k=seqlens_k, block_table=block_table, accumulate=int(p["fp16_accumulate"]), **varlen)
+
+    def keep_in_pages(self, gen):
+        """K and V in pages of a pool, in random order; rows of no sequence are NaN, entries past a sequence wild."""
+        p, size = self.p, self.p["pages"]
+        pages = -(-p["nk"] // size)
+        order = torch.randperm(p["batch"] * pages + 2, generator=gen, device="cuda").int()
+        table = torch.full((p["batch"], pages + 1), 0x3fffffff, device="cuda", dtype=torch.int32)[:, :pages]
+        row = 1 if p["layout"] == "bnhd" else 2
+        pools = []
+        for dense in (self.k, self.v):
+            shape = list(dense.shape)
+            shape[0], shape[row] = len(order), size
+            pools.append(torch.full(shape, math.nan, dtype=dense.dtype, device="cuda"))
+        for b, (_, keys) in enumerate(self.lengths):
+            for i in range(-(-keys // size)):
+                page = int(order[b * pages + i])
+                table[b, i] = page
+                count = min(size, keys - i * size)
+                for pool, dense in zip(pools, (self.k, self.v)):
+                    pool[page].narrow(row - 1, 0, count).copy_(dense[b].narrow(row - 1, i * size, count))
+        return pages * size, table, *pools
 
     def sequences(self):
         """(q, k, v, o, lse, mask, bias, keep) per batch entry, each [1, H, N, D]."""
         p = self.p
         keep_all = None
         if p["dropout"]:
-            keep_all = reference.dropout_keeps(self.seed, self.offset, p["batch"], p["heads"], p["nq"], p["nk"],
+            keep_all = reference.dropout_keeps(self.seed, self.offset, p["batch"], p["heads"], p["nq"], self.nk,
                                                p["dropout"], "cuda")
         q_at = k_at = 0
         for b, (nq, nk) in enumerate(self.lengths):
@@ -106,7 +142,7 @@ class Case:
                 q_at, k_at = q_at + nq, k_at + nk
             else:
                 pick = lambda t: t[b:b + 1].transpose(1, 2) if p["layout"] == "bnhd" else t[b:b + 1]
-                q, k, v, o = pick(self.q), pick(self.k), pick(self.v), pick(self.o)
+                q, k, v, o = pick(self.q), pick(self.k)[:, :, :nk], pick(self.v)[:, :, :nk], pick(self.o)
                 lse = self.lse[b:b + 1] if self.lse is not None else None
 
             def cut(t):
@@ -116,16 +152,28 @@ class Case:
                 t = t[:, :, :nq] if t.shape[2] > 1 else t
                 return t[..., :nk] if t.shape[3] > 1 else t
             keep = keep_all[b:b + 1, :, :nq, :nk] if keep_all is not None else None
-            yield q, k, v, o, lse, cut(self.mask), cut(self.bias), keep
+            yield q, k, v, o, lse, cut(self.mask), cut(self.bias), keep, self.modifier_of(b, nq, nk)
+
+    def modifier_of(self, b, nq, nk):
+        if not self.p["modifier"]:
+            return None
+        whole = lambda n, *shape: torch.arange(n, device="cuda").view(shape)
+        e = types.SimpleNamespace(b=torch.tensor(b, device="cuda"), h=whole(self.p["heads"], 1, -1, 1, 1), q=whole(nq, 1, 1, -1, 1),
+                                  k=whole(nk, 1, 1, 1, -1), nq=nq, nk=nk, nh=self.p["heads"], t0=self.t0)
+
+        def modified(score):
+            e.score = score
+            return problems.MODIFIERS[self.p["modifier"]].torch(e).to(score.dtype)
+        return modified
 
     def judge(self):
         p = self.p
         outs, refs, plains, lse_error = [], [], [], 0.0
-        for q, k, v, o, lse, mask, bias, keep in self.sequences():
+        for q, k, v, o, lse, mask, bias, keep, modifier in self.sequences():
             if q.shape[2] == 0:
                 continue
             rules = dict(scale=p["scale"], causal=p["causal"], window=p["window"] or (-1, -1), mask=mask, bias=bias,
-                         softcap=p["softcap"], keep=keep, dropout=p["dropout"])
+                         softcap=p["softcap"], keep=keep, dropout=p["dropout"], modifier=modifier, sinks=self.sinks)
             ref, ref_lse = reference.attention(q, k, v, **rules)
             plain, plain_lse = reference.attention(q, k, v, plain=True, **rules)
             outs.append(o.reshape(-1)), refs.append(ref.reshape(-1)), plains.append(plain.reshape(-1))
@@ -143,7 +191,10 @@ class Case:
             return 0.0, 0.0, 1.0, 0.0
         out, ref, plain = torch.cat(outs), torch.cat(refs), torch.cat(plains)
         error, plain_error = reference.relative_error(out, ref), reference.relative_error(plain, ref)
-        return error, plain_error, reference.error_bar(plain_error, p["dtype"], ref.numel() // ref.shape[-1]), lse_error
+        bar = reference.error_bar(plain_error, p["dtype"], ref.numel() // p["dv"])
+        if p["fp16_accumulate"]:  # permitted, not demanded
+            bar, lse_error = max(bar, 2.0 ** -7), lse_error if lse_error > 2.0 ** -7 else 0.0
+        return error, plain_error, bar, lse_error
 
 
 def text(p):
@@ -153,12 +204,24 @@ def text(p):
     return " ".join(words)
 
 
-def run_grid(runtime, family, small):
+def run_grid(runtime, family, small, thin):
     started = time.time()
-    cases = [Case(p, seed, family) for seed, p in enumerate(problems.grid(small))]
+    cases = [Case(p, seed, family) for seed, p in enumerate(problems.grid(family.decode(), small, thin))]
     torch.cuda.synchronize()
+
+    def prepare(case):
+        try:
+            return runtime.prepare(case.args)
+        except binding.Unsupported as refusal:
+            return str(refusal)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        plans = list(pool.map(lambda case: runtime.prepare(case.args), cases))
+        plans = list(pool.map(prepare, cases))
+    refused = {}
+    for plan in plans:
+        if isinstance(plan, str):
+            reason = plan.split(": ")[-1][:100]
+            refused[reason] = refused.get(reason, 0) + 1
+    cases, plans = zip(*[(case, plan) for case, plan in zip(cases, plans) if not isinstance(plan, str)])
     compiled = time.time()
     rows, wrong = [], []
     for case, plan in zip(cases, plans):
@@ -176,12 +239,13 @@ def run_grid(runtime, family, small):
         if row["plain_error"] > 0 and row["error"] < math.inf:
             kind = str(case.p["dtype"]).split(".")[-1]
             ratio[kind] = max(ratio.get(kind, 0), row["error"] / row["plain_error"])
-    return dict(ok=not wrong, count=len(rows), wrong=len(wrong), prepare_s=compiled - started,
+    return dict(ok=not wrong, count=len(rows), refused=refused, wrong=len(wrong), prepare_s=compiled - started,
                 run_s=time.time() - compiled, worst_compile_ms=max(p["compile_ms"] for p in plans),
                 worst_error_over_plain=ratio, problems=rows,
                 detail=f"{len(rows) - len(wrong)}/{len(rows)} right; worst error / plain error "
                        + ", ".join(f"{k} {v:.2f}" for k, v in sorted(ratio.items()))
-                       + f"; compile max {max(p['compile_ms'] for p in plans):.0f} ms")
+                       + f"; compile max {max(p['compile_ms'] for p in plans):.0f} ms"
+                       + "".join(f"; {n} refused: {reason}" for reason, n in refused.items()))
 
 
 def main():
@@ -190,6 +254,8 @@ def main():
     parser.add_argument("--out", default=os.environ.get("OUT", "."))
     parser.add_argument("--cache-dir", help="default: a fresh one")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--thin", action="store_true")
+    parser.add_argument("--grid-only", action="store_true")
     parser.add_argument("--family", default="sdpa")
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -199,13 +265,15 @@ def main():
 
     with tempfile.TemporaryDirectory() as fresh:
         runtime = binding.Runtime(options.library, options.cache_dir or fresh)
-        steps = [("grid against fp64", lambda: run_grid(runtime, family, options.small)),
+        steps = [("grid against fp64", lambda: run_grid(runtime, family, options.small, options.thin)),
                  ("dropout mask = torch's", lambda: checks.dropout_mask(runtime, family, options.small)),
                  ("hidden NaN stays hidden", lambda: checks.hidden_nan(runtime, family)),
                  ("capture and replay", lambda: checks.capture(runtime, family)),
                  ("four streams", lambda: checks.streams(runtime, family)),
                  ("thread without a context", lambda: checks.bare_thread(runtime, family))]
-        if not options.small:
+        if options.grid_only:
+            steps = steps[:1]
+        elif not options.small and not options.thin:
             steps += [("offsets past 2^31", lambda: checks.large_offsets(runtime, family)),
                       ("launch overhead", lambda: checks.launch_overhead(runtime, family)),
                       ("speed against torch", lambda: checks.speed(runtime, family))]

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -36,6 +38,25 @@ void make_varlen(SmallCall& call) {
   call.args.cu_seqlens_q = ffpa::tensor(offsets().data(), FFPA_JIT_INT32, {3});
   call.args.cu_seqlens_k = call.args.cu_seqlens_q;
   call.args.max_seqlen_q = call.args.max_seqlen_k = 3;
+}
+
+// Keys 0 to 6 and 0 to 3, in pages of 7 keys: two of the three that K and V have.
+void make_paged(SmallCall& call) {
+  call.args.k = ffpa::tensor(call.k.data(), FFPA_JIT_FP32, {2, 2, 7, 8});
+  call.args.v = ffpa::tensor(call.v.data(), FFPA_JIT_FP32, {2, 2, 7, 8});
+  static std::vector<int32_t> lengths, table;
+  lengths = {7, 4};
+  table = {1, 0};
+  call.args.seqlens_k = ffpa::tensor(lengths.data(), FFPA_JIT_INT32, {2});
+  call.args.block_table = ffpa::tensor(table.data(), FFPA_JIT_INT32, {2, 1});
+}
+
+void set(const ffpa_jit_tensor& t, int index, int32_t value) { static_cast<int32_t*>(t.data)[index] = value; }
+
+// A tensor of a score modifier: four numbers per use.
+ffpa_jit_tensor numbers(std::initializer_list<int64_t> sizes, ffpa_jit_dtype dtype = FFPA_JIT_FP32) {
+  static std::vector<float> memory(64);
+  return ffpa::tensor(memory.data(), dtype, sizes);
 }
 
 const std::vector<Misuse>& misuses() {
@@ -111,6 +132,32 @@ const std::vector<Misuse>& misuses() {
       {"varlen_offsets_past_end", [](SmallCall& c) { make_varlen(c); offsets() = {0, 3, 6}; }, FFPA_JIT_INVALID_ARGUMENT, "cu_seqlens_q[2] is 6"},
       {"varlen_longer_than_max", [](SmallCall& c) { make_varlen(c); c.args.max_seqlen_q = 2; }, FFPA_JIT_INVALID_ARGUMENT, "maximum length 2"},
       {"varlen_max_negative", [](SmallCall& c) { make_varlen(c); c.args.max_seqlen_k = -1; }, FFPA_JIT_INVALID_ARGUMENT, "max_seqlen_k is -1"},
+      {"modifier_syntax", [](SmallCall& c) { c.args.score_modifier = "score +"; }, FFPA_JIT_INVALID_ARGUMENT, "score_modifier \"score +\", column 8: found the end"},
+      {"modifier_name", [](SmallCall& c) { c.args.score_modifier = "skore"; }, FFPA_JIT_INVALID_ARGUMENT, "column 1: found \"skore\"; allowed: score, b, h"},
+      {"modifier_bool", [](SmallCall& c) { c.args.score_modifier = "q < k"; }, FFPA_JIT_INVALID_ARGUMENT, "allowed: a number as the result"},
+      {"modifier_tensor_absent", [](SmallCall& c) { c.args.score_modifier = "score + t2[h]"; }, FFPA_JIT_INVALID_ARGUMENT, "modifier_tensors[2] is not"},
+      {"modifier_tensor_unread", [](SmallCall& c) { c.args.score_modifier = "score"; c.args.modifier_tensors[1] = numbers({4}); }, FFPA_JIT_INVALID_ARGUMENT, "t1 is given; allowed: only tensors that the score modifier reads"},
+      {"modifier_tensor_without_modifier", [](SmallCall& c) { c.args.modifier_tensors[0] = numbers({4}); }, FFPA_JIT_INVALID_ARGUMENT, "without a score_modifier"},
+      {"modifier_tensor_dtype", [](SmallCall& c) { c.args.score_modifier = "score + t0[h]"; c.args.modifier_tensors[0] = numbers({4}, FFPA_JIT_FP16); }, FFPA_JIT_INVALID_ARGUMENT, "modifier_tensors[0].dtype is 1; allowed: fp32, int32"},
+      {"modifier_tensor_small", [](SmallCall& c) { c.args.score_modifier = "score + t0[k]"; c.args.modifier_tensors[0] = numbers({6}); }, FFPA_JIT_INVALID_ARGUMENT, "modifier_tensors[0] has size 6 in dimension 0, which the score modifier indexes by k; allowed: 1 (broadcast), or 7 and more"},
+      {"modifier_tensor_empty", [](SmallCall& c) { c.args.score_modifier = "score + t0[k - 1]"; c.args.modifier_tensors[0] = numbers({0}); }, FFPA_JIT_INVALID_ARGUMENT, "modifier_tensors[0] has size 0"},
+      {"modifier_tensor_null", [](SmallCall& c) { c.args.score_modifier = "score + t0[h]"; c.args.modifier_tensors[0] = numbers({4}); c.args.modifier_tensors[0].data = nullptr; }, FFPA_JIT_INVALID_ARGUMENT, "modifier_tensors[0].data is NULL"},
+      {"modifier_tensor_is_output", [](SmallCall& c) { c.args.score_modifier = "score + t0[h]"; c.args.modifier_tensors[0] = numbers({4}); c.args.modifier_tensors[0].data = c.o.data(); }, FFPA_JIT_INVALID_ARGUMENT, "overlaps modifier_tensors[0]"},
+      {"sinks_dtype", [](SmallCall& c) { c.args.sinks = numbers({4}, FFPA_JIT_BF16); }, FFPA_JIT_INVALID_ARGUMENT, "sinks.dtype is 2; allowed: fp32"},
+      {"sinks_length", [](SmallCall& c) { c.args.sinks = numbers({2}); }, FFPA_JIT_INVALID_ARGUMENT, "the length of sinks is 2; it must be 4"},
+      {"sinks_null", [](SmallCall& c) { c.args.sinks = numbers({4}); c.args.sinks.data = nullptr; }, FFPA_JIT_INVALID_ARGUMENT, "sinks.data is NULL"},
+      {"lengths_too_long", [](SmallCall& c) { make_paged(c); set(c.args.seqlens_k, 1, 8); }, FFPA_JIT_INVALID_ARGUMENT, "seqlens_k[1] is 8; allowed: 0 to 7"},
+      {"lengths_negative", [](SmallCall& c) { make_paged(c); set(c.args.seqlens_k, 0, -1); }, FFPA_JIT_INVALID_ARGUMENT, "seqlens_k[0] is -1"},
+      {"lengths_dtype", [](SmallCall& c) { make_paged(c); c.args.seqlens_k.dtype = FFPA_JIT_FP32; }, FFPA_JIT_INVALID_ARGUMENT, "seqlens_k.dtype is 0; allowed: int32"},
+      {"lengths_count", [](SmallCall& c) { make_paged(c); c.args.seqlens_k.sizes[0] = 1; }, FFPA_JIT_INVALID_ARGUMENT, "the length of seqlens_k is 1; it must be 2"},
+      {"lengths_varlen", [](SmallCall& c) { const ffpa::Attention paged = [] { static SmallCall p; make_paged(p); return p.args; }(); make_varlen(c); c.args.seqlens_k = paged.seqlens_k; }, FFPA_JIT_INVALID_ARGUMENT, "seqlens_k is given with layout FFPA_JIT_VARLEN"},
+      {"pages_without_lengths", [](SmallCall& c) { make_paged(c); c.args.seqlens_k = {}; }, FFPA_JIT_INVALID_ARGUMENT, "block_table is given without seqlens_k"},
+      {"pages_out_of_pool", [](SmallCall& c) { make_paged(c); set(c.args.block_table, 1, 2); }, FFPA_JIT_INVALID_ARGUMENT, "block_table[1][0] is 2; allowed: 0 to 1"},
+      {"pages_rank", [](SmallCall& c) { make_paged(c); c.args.block_table.rank = 1; }, FFPA_JIT_INVALID_ARGUMENT, "block_table.rank is 1; allowed: 2"},
+      {"pages_batch", [](SmallCall& c) { make_paged(c); c.args.block_table.sizes[0] = 1; }, FFPA_JIT_INVALID_ARGUMENT, "the batch of block_table is 1; it must be 2"},
+      {"pages_differ", [](SmallCall& c) { make_paged(c); c.args.v.sizes[0] = 1; }, FFPA_JIT_INVALID_ARGUMENT, "the number of pages of v is 1; it must be 2"},
+      {"accumulate_dtype", [](SmallCall& c) { c.args.accumulate = FFPA_JIT_ACCUMULATE_FP16; }, FFPA_JIT_INVALID_ARGUMENT, "accumulate is 1 with fp32 tensors"},
+      {"accumulate", [](SmallCall& c) { c.args.accumulate = 5; }, FFPA_JIT_INVALID_ARGUMENT, "accumulate is 5"},
   };
   return list;
 }
@@ -187,6 +234,30 @@ TEST_F(Misuses, NewerCallers) {
   newer.future = 1;
   EXPECT_EQ(ffpa_jit_attention_forward(runtime_->get(), &newer.args), FFPA_JIT_UNSUPPORTED);
   EXPECT_THAT(ffpa_jit_last_error(), HasSubstr("newer header"));
+}
+
+// A caller built against the first header: what lies behind its struct is not read.
+TEST_F(Misuses, OlderCallers) {
+  SmallCall call;
+  std::memset(static_cast<void*>(&call.args.score_modifier), 0xab,
+              sizeof(call.args) - offsetof(ffpa_jit_attention_args, score_modifier));
+  call.args.struct_size = offsetof(ffpa_jit_attention_args, score_modifier);
+  EXPECT_EQ(ffpa_jit_attention_forward(runtime_->get(), &call.args), FFPA_JIT_OK) << ffpa_jit_last_error();
+  for (float value : call.o) ASSERT_FALSE(std::isnan(value));
+}
+
+// What is given in pages is the same attention.
+TEST_F(Misuses, PagesAreRead) {
+  SmallCall paged, dense;
+  make_paged(paged);
+  set(paged.args.block_table, 0, 0);
+  set(paged.args.block_table, 1, 1);
+  dense.args.seqlens_k = paged.args.seqlens_k;
+  for (SmallCall* call : {&paged, &dense}) {
+    ASSERT_EQ(ffpa_jit_attention_forward(runtime_->get(), &call->args), FFPA_JIT_OK) << ffpa_jit_last_error();
+  }
+  EXPECT_EQ(paged.o, dense.o);
+  EXPECT_EQ(paged.lse, dense.lse);
 }
 
 TEST(Status, EveryCodeHasItsName) {

@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "problem/modifier/parse.h"
 
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
+                                      size_t size);  // tests/fuzz/fuzz_modifier.cpp
+
 namespace ffpa_jit::modifier {
 namespace {
 
@@ -133,6 +136,7 @@ TEST(ScoreModifier, CanonicalIsAFixedPoint) {
       continue;
     }
     ++parsed;
+    LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(text.data()), text.size());
     ASSERT_EQ(text_of(parse(first, kTensors)), first) << text;
     ASSERT_EQ(canonical(first, kTensors), first) << text;
   }

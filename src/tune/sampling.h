@@ -2,6 +2,7 @@
 // another beyond noise. Used by the tuner's decisions and by the benchmark's rows.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -16,20 +17,21 @@ struct Summary {
 Summary summary_of(std::span<const double> samples);
 
 // How much faster `a` is than `b`, from samples taken in turn: round i of both saw the same clocks
-// and the same neighbours, so the ratios are compared, not the times.
+// and the same neighbours, so the ratios are compared, not the times. The bounds hold whatever the
+// noise's distribution: they are order statistics of the ratios (the sign test), each passed by the
+// true median with a chance below one in a thousand.
 struct Comparison {
   double ratio = 1;  // median of b[i] / a[i]: 1.05 = a is 5 % faster
-  double error = 0;  // of that median, one standard deviation
+  double low = 0;    // of that median
+  double high = std::numeric_limits<double>::infinity();
   int rounds = 0;
 
-  // a is faster by more than `least_gain`, and three errors beside.
-  bool faster_by(double least_gain) const {
-    return rounds >= kLeastRounds && ratio - 3 * error > 1 + least_gain;
-  }
-  // a is slower, three errors beside.
-  bool slower() const { return rounds >= kLeastRounds && ratio + 3 * error < 1; }
+  // a is faster, by more than `least_gain`, beyond noise.
+  bool faster_by(double least_gain) const { return low > 1 + least_gain; }
+  // a is slower, beyond noise.
+  bool slower() const { return high < 1; }
 
-  static constexpr int kLeastRounds = 5;
+  static constexpr int kLeastRounds = 10;  // fewer have no bounds
 };
 // Both began in the same round; one may have been left behind earlier.
 Comparison compare(std::span<const double> a, std::span<const double> b);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kScreenRounds = 3;       // before the first candidates are left behind
 constexpr double kHopeless = 1.25;     // so many times the leader's time after those: out
+constexpr int kTieRounds = 24;         // that telling two good candidates apart is worth
 constexpr uint64_t kShuffleSeed = 42;  // the order within a round is drawn, the same in every run
 
 class Search {
@@ -50,6 +51,7 @@ class Search {
 
   void build(std::span<const KernelConfig> configs) {
     alive_.assign(configs.size(), true);
+    left_behind_.assign(configs.size(), false);
     for (size_t begin = 0; begin < configs.size(); begin += limits_.batch) {
       show("compiling", begin, configs.size());
       const size_t count = std::min(limits_.batch, configs.size() - begin);
@@ -123,6 +125,16 @@ class Search {
                              [&](size_t a, size_t b) { return median(a) < median(b); });
   }
 
+  // The default is never left behind: it is what the others are measured against.
+  template <typename Slow>
+  void leave_behind(std::vector<size_t>& running, const Slow& slow) {
+    std::erase_if(running, [&](size_t i) {
+      if (i == 0 || !slow(i)) return false;
+      left_behind_[i] = true;
+      return true;
+    });
+  }
+
   // A few rounds of all; what is far behind goes.
   std::vector<size_t> screen(std::vector<size_t> running) {
     for (int n = 0; n < kScreenRounds && running.size() > 1; ++n) {
@@ -132,7 +144,7 @@ class Search {
     }
     if (running.size() < 2) return running;
     const double best = median(fastest(running));
-    std::erase_if(running, [&](size_t i) { return i != 0 && median(i) > kHopeless * best; });
+    leave_behind(running, [&](size_t i) { return median(i) > kHopeless * best; });
     return running;
   }
 
@@ -145,20 +157,19 @@ class Search {
       show("measuring", n, limits_.max_rounds);
       round(running, samples_);
       const size_t leader = fastest(running);
-      std::erase_if(running, [&](size_t i) {
-        return i != 0 && i != leader && compare(samples_[i], samples_[leader]).slower();
+      leave_behind(running, [&](size_t i) {
+        return i != leader && compare(samples_[i], samples_[leader]).slower();
       });
       const bool decided = compare(samples_[leader], samples_[0]).faster_by(limits_.least_gain);
       if (running.size() <= 2 && (decided || leader == 0) && n + 1 >= Comparison::kLeastRounds)
         break;
+      if (decided && n + 1 >= kTieRounds) break;  // what is left beside the leader is as fast
     }
     if (running.size() < 2) return 0;
     // Of those that cannot be told from the leader, the one nearest to the default.
     const size_t leader = fastest(running);
     for (const size_t i : running) {
-      if (i == leader || !compare(samples_[leader], samples_[i]).faster_by(0)) {
-        if (i != 0) return i;
-      }
+      if (i != 0 && !compare(samples_[leader], samples_[i]).faster_by(0)) return i;
     }
     return leader;
   }
@@ -171,7 +182,8 @@ class Search {
     const CandidateResult& winner = at(result_.winner);
     for (size_t i = 0; i < samples_.size(); ++i) {
       if (!alive_[i] || samples_[i].empty()) continue;
-      const bool slower = compare(samples_[result_.winner], samples_[i]).faster_by(0);
+      const bool slower =
+          left_behind_[i] || compare(samples_[i], samples_[result_.winner]).slower();
       at(i).state = i == result_.winner ? CandidateState::kWinner
                     : slower            ? CandidateState::kSlower
                                         : CandidateState::kTied;
@@ -201,9 +213,7 @@ class Search {
       round(pair, fresh);
       if (pair.size() < 2) return;  // the leader died
       lead = compare(fresh[leader], fresh[0]);
-      if (lead.rounds > Comparison::kLeastRounds &&
-          (lead.faster_by(limits_.least_gain) || lead.slower()))
-        break;
+      if (lead.faster_by(limits_.least_gain) || lead.slower()) break;
     }
     at(0).time_us = summary_of(fresh[0]);
     at(leader).time_us = summary_of(fresh[leader]);
@@ -212,12 +222,12 @@ class Search {
       result_.gain = lead.ratio - 1;
       result_.reason =
           fmt::format("{:.1f} % faster than the default (+- {:.1f}), over {} interleaved rounds",
-                      100 * result_.gain, 300 * lead.error, lead.rounds);
+                      100 * result_.gain, 50 * (lead.high - lead.low), lead.rounds);
       return;
     }
     result_.reason = fmt::format(
         "'{}' leads the default by {:.1f} % (+- {:.1f}): within noise, or below {:.0f} %",
-        text_of(at(leader).built.config), 100 * (lead.ratio - 1), 300 * lead.error,
+        text_of(at(leader).built.config), 100 * (lead.ratio - 1), 50 * (lead.high - lead.low),
         100 * limits_.least_gain);
   }
 
@@ -225,7 +235,7 @@ class Search {
   const TuneLimits& limits_;
   const TuneProgress& progress_;
   TuneResult result_;
-  std::vector<bool> alive_;
+  std::vector<bool> alive_, left_behind_;
   std::vector<std::vector<double>> samples_;
   std::chrono::steady_clock::time_point start_;
   std::mt19937_64 random_{kShuffleSeed};

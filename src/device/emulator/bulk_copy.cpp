@@ -62,6 +62,9 @@ void begin_in(Fiber& fiber, PendingLoad& load, Block& block, Op op) {
   Mbarrier& barrier = mbarrier_at(fiber, load.place, op, block, load.barrier);
   if (!load.generic) check_fenced(fiber, load.place, barrier);
   load.phases[block.rank] = barrier.phase;
+  barrier.last_copy_phase = barrier.phase;
+  barrier.last_copy_place = load.place;
+  barrier.last_copier = &fiber;
   check_shared(fiber, load.place, name_of(op), load.to, load.copy.extent(), 1);
   if (!fiber.cluster->launch->detect_races) return;
   unsigned& actor = load.generic ? barrier.store_actor : barrier.copy_actor;
@@ -265,10 +268,10 @@ bool land(Cluster& cluster, size_t index) {
   for (uint32_t blocks = load.blocks; blocks; blocks &= blocks - 1) {
     Block& block = cluster.blocks[static_cast<unsigned>(std::countr_zero(blocks))];
     if (block.live_threads == 0) {
-      return refuse(
-          fmt::format("ended block: {} lands in the shared memory of the block of rank {}, all "
-                      "of whose threads have finished without waiting for it",
-                      load.generic ? "st.async" : "a bulk copy", block.rank));
+      return refuse(fmt::format(
+          "ended block: {} lands in the shared memory of the block of rank {}, all of whose "
+          "threads have finished: nobody has waited for it",
+          load.generic ? "st.async" : "a bulk copy", block.rank));
     }
     if (load.generic) {
       std::memcpy(block.shared + load.to, load.bytes.data(), load.copy.row_bytes);
@@ -291,6 +294,30 @@ bool land(Cluster& cluster, size_t index) {
     }
     std::string wrong = complete_bytes(block, *barrier, load.phases[block.rank], load.copy.bytes());
     if (!wrong.empty()) return refuse(std::move(wrong));
+  }
+  return true;
+}
+
+bool all_copies_waited_for(Cluster& cluster) {
+  if (!cluster.launch->detect_races) return true;
+  for (const Block& block : cluster.blocks) {
+    for (unsigned i = 0; i < block.num_mbarriers; ++i) {
+      const Mbarrier& barrier = block.mbarriers[i];
+      if (!barrier.last_copier) continue;
+      const uint16_t over = clock_of_phase(barrier.last_copy_phase + 1);
+      const unsigned actor = barrier.copy_actor ? barrier.copy_actor : barrier.store_actor;
+      bool known = false;
+      for (const Warp& warp : cluster.warps) known |= cluster.clocks.of(warp.index)[actor] >= over;
+      if (known) continue;
+      cluster.failure = {};
+      cluster.failure.what = fmt::format(
+          "missing wait: the block of rank {} has ended and nobody has waited for a copy to its "
+          "shared memory, counted at the mbarrier at shared memory offset {}",
+          block.rank, barrier.offset);
+      cluster.failure.place = barrier.last_copy_place;
+      blame(cluster, *barrier.last_copier);
+      return false;
+    }
   }
   return true;
 }

@@ -27,6 +27,10 @@ void store_async(FfpaEmuThread* self, const void* place, unsigned address, const
 // Copy number `index` of Cluster::loads lands. False: that ended the launch.
 bool land(Cluster& cluster, size_t index);
 
+// Everybody has left the kernel. False: that a copy landed is known to nobody, which has failed the
+// launch.
+bool all_copies_waited_for(Cluster& cluster);
+
 // A thread has left the kernel; ends the launch if shared memory is still being read for it.
 void check_stores_over(Fiber& fiber);
 

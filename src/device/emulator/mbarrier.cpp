@@ -117,6 +117,7 @@ void mbarrier_init(FfpaEmuThread* self, const void* place, unsigned address, uns
   Mbarrier& barrier = block.mbarriers[index];
   if (is_new) {
     barrier.copy_actor = barrier.store_actor = 0;
+    barrier.last_copier = nullptr;
     barrier.phase = 0;
   } else {
     // Its actors' clocks may not run backwards; the parity begins anew.

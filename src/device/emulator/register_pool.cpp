@@ -12,7 +12,8 @@ namespace {
 
 constexpr unsigned kMultiprocessorRegisters = 65536, kMost = 256, kFewest = 24, kUnit = 8;
 
-// What each thread of a block has at most when it begins.
+// What each thread of a block has at most when it begins: how many a kernel was compiled for is not
+// known here.
 unsigned at_launch(const FfpaEmuIndex& block) {
   const unsigned threads = block.x * block.y * block.z;
   return std::min(kMost, kMultiprocessorRegisters / threads / kUnit * kUnit);
@@ -32,14 +33,16 @@ void set_max_registers(FfpaEmuThread* self, const void* place, unsigned register
   }
   Warpgroup& group = warpgroup_of(fiber, place, Op::kSetmaxnreg);
   if (!meet_warpgroup(fiber, group, place, Op::kSetmaxnreg, registers)) return;
-  if (group.registers == 0) group.registers = at_launch(fiber.thread->block_dim);
-  if (increases ? registers < group.registers : registers > group.registers) {
+  const bool known = group.registers != 0;
+  if (!known) group.registers = at_launch(fiber.thread->block_dim);
+  if (increases ? known && registers < group.registers : registers > group.registers) {
     fail(
         fiber, place,
         fmt::format("setmaxnreg.{} {} where each thread has {}", what, registers, group.registers));
   }
   if (increases) {
-    const unsigned wanted = (registers - group.registers) * kWarpgroupThreads;
+    const unsigned more = registers > group.registers ? registers - group.registers : 0;
+    const unsigned wanted = more * kWarpgroupThreads;
     while (block.free_registers < wanted) {
       block.waiting_for_registers.push_back(&fiber);
       park(fiber, Op::kSetmaxnreg, place);

@@ -167,7 +167,10 @@ Fiber& next(Cluster& cluster) {
   while (!cluster.failed) {
     if (Fiber* ready = next_ready(cluster)) return *ready;
     if (move_on(cluster)) continue;
-    if (cluster.live_threads > 0) describe_deadlock(cluster);
+    if (cluster.live_threads > 0)
+      describe_deadlock(cluster);
+    else
+      all_copies_waited_for(cluster);
     break;
   }
   return cluster.main;

@@ -160,6 +160,9 @@ struct Mbarrier {
   // Actors that write what is counted here, whose clock is the number of phases over: bulk copies,
   // and st.async, which is of the generic proxy. 0: none yet.
   unsigned copy_actor = 0, store_actor = 0;
+  uint32_t last_copy_phase = 0;  // and who asked for it
+  const void* last_copy_place = nullptr;
+  const Fiber* last_copier = nullptr;
   std::vector<uint16_t> gathered, released;  // rows: of this phase's arrivals, of the phase before
   std::vector<Fiber*> waiting;
 };

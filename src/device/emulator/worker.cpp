@@ -151,6 +151,7 @@ void Worker::set_up_block(const Launch& launch, unsigned rank, FfpaEmuIndex firs
                      .cluster_rank = rank,
                      .shared = block.shared,
                      .dynamic_shared = block.shared,
+                     .dynamic_shared_bytes = launch.dynamic_shared_bytes,
                      .fiber = &fiber,
                      .watched_begin = 0,
                      .watched_bytes = 0};

@@ -11,7 +11,12 @@ FFPA_DEVICE void prefetch_tensor_map(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// cp.async.bulk.tensor.{2d,3d,4d,5d}.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+// cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+FFPA_DEVICE void tma_load_1d(unsigned to, const TensorMap& map, unsigned barrier, int c0) {
+  asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, { %3}], [%2];" ::"r"(to),
+               "l"(&map), "r"(barrier), "r"(c0)
+               : "memory");
+}
 FFPA_DEVICE void tma_load_2d(unsigned to, const TensorMap& map, unsigned barrier, int c0, int c1) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, { %3, %4}], [%2];" ::"r"(to),

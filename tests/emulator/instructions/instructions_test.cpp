@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -19,20 +20,24 @@ std::shared_ptr<Device> device_of(int capability) {
   return open_emulated_cuda_device(capability, options);
 }
 
+// What the program gives on the oldest device that has the instruction, which does not differ from
+// one device to the next: run once for both tests.
+Words run_emulated(const Program& program) {
+  static std::map<std::string, Words>& done = *new std::map<std::string, Words>();
+  const auto found = done.find(program.name);
+  if (found != done.end()) return found->second;
+  return done[program.name] = run(program, *device_of(program.capability));
+}
+
 class Instruction : public ::testing::TestWithParam<Program> {};
 
 TEST_P(Instruction, DoesWhatTheManualSays) {
   const Program& program = GetParam();
-  for (int capability : {75, 80, 89, 90}) {
-    if (capability < program.capability) continue;
-    try {
-      EXPECT_EQ(disagreement(program, run(program, *device_of(capability)), program.expected), "")
-          << "sm_" << capability;
-    } catch (const Error& error) {
-      if (error.code() == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << error.what();
-      FAIL() << "sm_" << capability << ": " << error.what();
-    }
-    break;  // the instruction does not differ from one to the next
+  try {
+    EXPECT_EQ(disagreement(program, run_emulated(program), program.expected), "");
+  } catch (const Error& error) {
+    if (error.code() == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << error.what();
+    FAIL() << error.what();
   }
 }
 
@@ -43,20 +48,24 @@ TEST_P(Instruction, DoesWhatTheGpuDid) {
   bool compared = false;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;
-    const auto recorded = nlohmann::json::parse(std::ifstream(entry.path()));
+    const auto recorded = nlohmann::ordered_json::parse(std::ifstream(entry.path()));
     if (!recorded.at("programs").contains(program.name)) continue;
     const auto& record = recorded.at("programs").at(program.name);
-    EXPECT_EQ(record.at("input").get<Words>(), program.input)
+    EXPECT_TRUE(is_recorded(record.at("input"), program.input))
         << "recorded of another input: record again";
     Words out;
     try {
-      out = run(program, *device_of(std::max(program.capability, 75)));
+      out = run_emulated(program);
     } catch (const Error& error) {
       if (error.code() == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << error.what();
       FAIL() << error.what();
     }
-    EXPECT_EQ(disagreement(program, out, record.at("output").get<Words>()), "")
-        << recorded.at("device");
+    if (record.at("output").is_string()) {
+      EXPECT_TRUE(is_recorded(record.at("output"), out)) << recorded.at("device");
+    } else {
+      EXPECT_EQ(disagreement(program, out, record.at("output").get<Words>()), "")
+          << recorded.at("device");
+    }
     compared = true;
   }
   if (!compared) GTEST_SKIP() << "no recording has this program; run record_instructions on a GPU";

@@ -12,23 +12,43 @@
 
 namespace ffpa_jit::testing {
 
+KernelBinary compile(const Program& program, const Target& target) {
+  std::string head = "struct Params { const unsigned* in; unsigned* out; ";
+  if (!program.maps.empty()) head += fmt::format("TensorMap maps[{}]; ", program.maps.size());
+  return compile_kernel(target, head + "};\n" + program.kernel);
+}
+
 Words run(const Program& program, Device& device) {
-  static constexpr char kHead[] = "struct Params { const unsigned* in; unsigned* out; };\n";
-  const auto kernel = load_kernel(device, std::string(kHead) + program.kernel);
+  return run(program, device, *device.load(compile(program, device.info().target)));
+}
+
+Words run(const Program& program, Device& device, const LoadedKernel& kernel) {
   Words out(program.expected.size(), 0xdeadbeefu);
   const size_t in_bytes = program.input.size() * 4, out_bytes = out.size() * 4;
   struct {
     void* in;
     void* out;
-  } params{device.allocate(in_bytes, nullptr), device.allocate(out_bytes, nullptr)};
+    TensorMap maps[4];
+  } params{device.allocate(in_bytes, nullptr), device.allocate(out_bytes, nullptr), {}};
   device.copy_to_device(params.in, program.input.data(), in_bytes, nullptr);
   device.copy_to_device(params.out, out.data(), out_bytes, nullptr);
   LaunchGeometry geometry;
   geometry.block.x = program.threads;
+  geometry.grid.x = program.blocks;
+  geometry.cluster.x = program.cluster;
   geometry.dynamic_shared_bytes = program.dynamic_shared_bytes;
+  const size_t params_bytes =
+      program.maps.empty() ? 16 : 64 + program.maps.size() * sizeof(TensorMap);
   std::exception_ptr failed;
   try {
-    device.launch(*kernel, geometry, std::as_bytes(std::span(&params, 1)), nullptr);
+    for (size_t i = 0; i < program.maps.size(); ++i) {
+      TensorMapSpec spec = program.maps[i].spec;
+      spec.address = static_cast<char*>(program.maps[i].of_output ? params.out : params.in) +
+                     program.maps[i].offset;
+      params.maps[i] = device.encode_tensor_map(spec);
+    }
+    device.launch(kernel, geometry, std::as_bytes(std::span(&params, 1)).first(params_bytes),
+                  nullptr);
     device.copy_to_host(out.data(), params.out, out_bytes, nullptr);
     device.synchronize(nullptr);
   } catch (...) {
@@ -38,6 +58,32 @@ Words run(const Program& program, Device& device) {
   device.release(params.out, nullptr);
   if (failed) std::rethrow_exception(failed);
   return out;
+}
+
+namespace {
+
+// FNV-1a, 64 bits.
+std::string digest(const Words& words) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (uint32_t word : words) {
+    for (int shift = 0; shift < 32; shift += 8)
+      hash = (hash ^ (word >> shift & 0xff)) * 0x100000001b3u;
+  }
+  return fmt::format("{} words {:016x}", words.size(), hash);
+}
+
+constexpr size_t kManyWords = 512;
+
+}  // namespace
+
+nlohmann::ordered_json recorded(const Words& words, bool exact) {
+  if (exact && words.size() > kManyWords) return digest(words);
+  return words;
+}
+
+bool is_recorded(const nlohmann::ordered_json& record, const Words& words) {
+  return record.is_string() ? record.get<std::string>() == digest(words)
+                            : record.get<Words>() == words;
 }
 
 namespace {

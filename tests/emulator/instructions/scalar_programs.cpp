@@ -100,7 +100,8 @@ std::vector<Program> scalar_programs() {
 
 std::vector<Program> programs() {
   std::vector<Program> all = matrix_programs();
-  for (auto part : {exchange_programs(), scalar_programs()})
+  for (auto part : {exchange_programs(), scalar_programs(), atomic_programs(), barrier_programs(),
+                    bulk_copy_programs(), cluster_programs(), warpgroup_programs()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -178,6 +178,13 @@ FFPA_EMU_CALL unsigned ffpa_emu_elect(unsigned members) { return ffpa_emu->elect
 FFPA_EMU_CALL void ffpa_emu_set_max_registers(unsigned registers, bool increases) {
   ffpa_emu->set_max_registers(FFPA_EMU_HERE, registers, increases);
 }
+// red.add.f32, to nearest. Blocks run in parallel.
+FFPA_EMU_PLAIN __attribute__((unused)) static void ffpa_emu_add_f32(float* address, float value) {
+  unsigned before = __atomic_load_n((unsigned*)address, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n((unsigned*)address, &before, __builtin_bit_cast(unsigned, __builtin_bit_cast(float, before) + value),
+                                      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
 // A 16- or 32-bit element at an address of the .shared state space.
 FFPA_EMU_CALL void ffpa_emu_load_shared(void* to, unsigned address, unsigned bytes) {
   const void* from = ffpa_emu->shared_memory(FFPA_EMU_HERE, address, bytes);

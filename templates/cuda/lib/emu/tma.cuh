@@ -3,7 +3,10 @@
 
 FFPA_DEVICE void prefetch_tensor_map(const TensorMap&) {}
 
-// cp.async.bulk.tensor.{2d,3d,4d,5d}.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+// cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+FFPA_DEVICE void tma_load_1d(unsigned to, const TensorMap& map, unsigned barrier, int c0) {
+  ffpa_emu_tensor_load(to, {&map, 1, {c0}}, barrier, 0);
+}
 FFPA_DEVICE void tma_load_2d(unsigned to, const TensorMap& map, unsigned barrier, int c0, int c1) {
   ffpa_emu_tensor_load(to, {&map, 2, {c0, c1}}, barrier, 0);
 }

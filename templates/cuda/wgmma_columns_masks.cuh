@@ -48,9 +48,11 @@ struct Mask {
   }
 };
 
+// Without keys, what is read is the start of Q: some number, for a score that is hidden.
 template <typename Value>
-FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const Tile& tile, long long stride_batch, long long stride_head,
-                                long long stride_row, long long stride_key) {
+FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const ForwardParams& params, const Tile& tile, long long stride_batch,
+                                long long stride_head, long long stride_row, long long stride_key) {
+  if (tile.seqlen_k == 0) return {(const Value*)params.q, 0, 0, 0, false};
   const Value* row0 = (const Value*)tensor + tile.batch * stride_batch;
   const bool paired = stride_key == 1 && ((tile.seqlen_k | stride_head | stride_row) & 1) == 0 &&
                       (unsigned long long)row0 % (2 * sizeof(Value)) == 0;
@@ -59,43 +61,17 @@ FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const Tile& tile, long long 
 //% endif
 //% if mask
 FFPA_DEVICE Mask<unsigned char> boolean_mask(const ForwardParams& params, const Tile& tile) {
-  return mask_at<unsigned char>(params.mask, tile, params.mask_stride_batch, params.mask_stride_head,
+  return mask_at<unsigned char>(params.mask, params, tile, params.mask_stride_batch, params.mask_stride_head,
                                 params.mask_stride_row, params.mask_stride_key);
 }
 //% endif
 //% if bias
 FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const Tile& tile) {
-  return mask_at<BiasElement>(params.bias, tile, params.bias_stride_batch, params.bias_stride_head,
+  return mask_at<BiasElement>(params.bias, params, tile, params.bias_stride_batch, params.bias_stride_head,
                               params.bias_stride_row, params.bias_stride_key);
 }
 //% endif
 
-//% if dropout
-// Four decisions as bits 0 to 3: of the elements of one block of Philox, `element` being its first.
-FFPA_DEVICE unsigned kept_of_block(unsigned long long seed, unsigned long long element, float p) {
-  const PhiloxBlock block = philox_block(seed, element >> 2);
-  unsigned kept = 0;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) kept |= (unsigned)word_keeps(block.word[i], p) << i;
-  return kept;
-}
-
-// Bits 0 to 3: the lane's scores of two neighbouring n-tiles, of which `element` is the first.
-FFPA_DEVICE unsigned kept_of_pair(unsigned long long seed, unsigned long long element, float p, bool aligned) {
-  if (aligned) {
-    // A block of four elements lies on two lanes. The even one decides the first n-tile's block, the odd one the other's.
-    const int odd = lane() % 2;
-    const unsigned own = kept_of_block(seed, element + (unsigned)(odd * 6), p);
-    const unsigned other = __builtin_bit_cast(unsigned, shfl_bfly(__builtin_bit_cast(float, own), 1));
-    return odd ? other >> 2 | own >> 2 << 2 : (own & 3) | (other & 3) << 2;
-  }
-  unsigned kept = 0;
-#pragma unroll 1
-  for (int i = 0; i < 4; ++i) kept |= (unsigned)dropout_keeps(seed, element + (unsigned)(i / 2 * 8 + i % 2), p) << i;
-  return kept;
-}
-
-//% endif
 // What the boolean mask and dropout say about a tile's scores, found out while its Q K^T runs: a part between the issue of
 // each chunk and its end, so that loads and arithmetic cost no time of the tensor cores.
 struct Marks {
@@ -107,6 +83,7 @@ struct Marks {
 //% endif
 //% if dropout
   unsigned kept[2];
+  unsigned kept_from;  // the least word of Philox that is kept
 //% endif
 
   FFPA_DEVICE void begin_part(const ForwardParams& params, const Tile& tile, int kv, int part) {
@@ -139,7 +116,7 @@ struct Marks {
       const unsigned long long row = dropout_row(params, philox, tile.batch, place.head, place.q) + (unsigned)(kv + key_of(0));
       unsigned bits = part == 0 ? 0 : kept[h];
 #pragma unroll 1
-      for (int j = part * 2; j < kSTiles; j += 2 * kParts) bits |= kept_of_pair(philox.seed, row + 8 * j, params.dropout_p, aligned) << (2 * j);
+      for (int j = part * 2; j < kSTiles; j += 2 * kParts) bits |= kept_of_pair(philox.seed, row + 8 * j, kept_from, aligned) << (2 * j);
       kept[h] = bits;
     }
 //% endif
@@ -177,22 +154,32 @@ FFPA_DEVICE Biases load_biases(const ForwardParams& params, const Tile& tile, in
   return to;
 }
 
-// Scale, softcap and bias, in this order, for a quarter of the lane's scores: in natural units from here on.
-FFPA_DEVICE void modify_scores(ScoreTile& scores, const Biases& biases, const ForwardParams& params, int quarter) {
+// Scale, softcap and modifier of one score, in this order: in natural units from here on.
+FFPA_DEVICE float modified(float score, const ForwardParams& params, [[maybe_unused]] const Tile& tile,
+                           [[maybe_unused]] const RowPlace& place, [[maybe_unused]] int key) {
+  score *= params.softmax_scale;
 //% if softcap
-  const float inverse_softcap = 1.0f / params.softcap;
+  score = params.softcap * tanh_of(score * (1.0f / params.softcap));
 //% endif
+//% if modifier
+  score = modifier::modified(params, score, tile.batch, place.head, place.q, key, tile.seqlen_q, tile.seqlen_k);
+//% endif
+  return score;
+}
+
+// A quarter of the lane's scores, with their biases.
+FFPA_DEVICE void modify_scores(ScoreTile& scores, const Biases& biases, const ForwardParams& params, const Tile& tile, int kv,
+                               int quarter) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
+    [[maybe_unused]] const RowPlace place = place_of(tile, row_of(h));
 #pragma unroll
     for (int i = 0; i < kSTiles / 4; ++i) {
+      const int j = quarter * (kSTiles / 4) + i;
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        float& score = scores.value[4 * (quarter * (kSTiles / 4) + i) + 2 * h + e];
-        score *= params.softmax_scale;
-//% if softcap
-        score = params.softcap * tanh_of(score * inverse_softcap);
-//% endif
+        float& score = scores.value[4 * j + 2 * h + e];
+        score = modified(score, params, tile, place, kv + key_of(j) + e);
 //% if bias
         const float bias = {{ "" if bias == "fp32" else "to_float" }}(biases.value[h][i][e]);
         score = bias == -kInfinity ? -kInfinity : score + bias;
@@ -209,9 +196,10 @@ FFPA_DEVICE void hide_scores(ScoreTile& scores, const Marks& marks, const Forwar
   const int end = tile.full_end < tile.kv_end ? tile.full_end : tile.kv_end;
   if (kv >= tile.full_begin && kv + kBlockN <= end) return;
 //% endif
+  const Tile here = tile_of(params, ctaid_x());  // computed anew: kept through the loop, it would take registers
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    const KeyRange visible = keys_of_row(params, tile, place_of(tile, row_of(h)).q);
+    const KeyRange visible = keys_of_row(params, here, place_of(here, row_of(h)).q);
     unsigned shown = bits_before(visible.end - kv - key_of(0));
 //% if window_left
     shown &= ~bits_before(visible.begin - kv - key_of(0));

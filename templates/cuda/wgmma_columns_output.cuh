@@ -1,4 +1,26 @@
 // The end of cuda/wgmma_columns.cu.j2: O and LSE to global memory.
+struct RowResult {
+  float inverse;  // turns sums into O
+  float lse;      // natural
+};
+
+// A row that saw no key: O = 0, LSE = -infinity, or what the sink alone gives.
+FFPA_DEVICE RowResult result_of(float origin, float sum, const ForwardParams& params, [[maybe_unused]] int head) {
+  const float scale = exponent_scale(params);
+//% if sinks
+  // A key without a value: it is relative to the row's origin like the others, if that is the higher one.
+  const float sink = params.sinks[head];
+  const float natural = sum == 0.0f ? -kInfinity : origin * (scale / kLog2e);
+  const float top = natural > sink ? natural : sink;
+  if (top == -kInfinity) return {0.0f, -kInfinity};
+  const float of_keys = sum == 0.0f ? 0.0f : ex2_approx((natural - top) * kLog2e);
+  sum = sum * of_keys + ex2_approx((sink - top) * kLog2e);
+  return {of_keys{{ " * params.dropout_scale" if dropout else "" }} / sum, top + logf(sum)};
+//% else
+  if (sum == 0.0f) return {0.0f, -kInfinity};
+  return { {{ "params.dropout_scale" if dropout else "1.0f" }} / sum, origin * (scale / kLog2e) + logf(sum)};
+//% endif
+}
 //% if hides
 
 // Whether O has come out NaN or infinite in one of the warp's rows: V may have held such a value where a weight is 0.
@@ -45,10 +67,7 @@ FFPA_DEVICE void store_guarded(const RowState& state, const float (&inverse)[2],
       float score = score_of(q, (const Element*)params.k + offset_of(tile, tile.kv_head, tile.k_row + key, params.k_stride_batch,
                                                                      params.k_stride_head, params.k_stride_row));
 //% if natural
-      score *= params.softmax_scale;
-//% if softcap
-      score = params.softcap * tanh_of(score / params.softcap);
-//% endif
+      score = modified(score, params, tile, place, key);
 //% if bias
       const float bias = {{ "" if bias == "fp32" else "to_float" }}(*additive_mask(params, tile).row_at(tile, row, key));
       if (bias == -kInfinity) continue;
@@ -114,27 +133,26 @@ FFPA_DEVICE void store_tile(const OutTile& out, const float (&inverse)[2], unsig
   }
 }
 
-// A row that saw no key: O = 0, LSE = -infinity.
-FFPA_DEVICE void store(const OutTile& out, RowState& state, unsigned smem, const ForwardParams& params, const Tile& tile) {
-  float inverse[2];
+FFPA_DEVICE void store(const OutTile& out, RowState& state, unsigned smem, unsigned buffer, const ForwardParams& params,
+                       const Tile& tile) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     float& sum = state.sum[h];
     sum += shfl_bfly(sum, 1);
     sum += shfl_bfly(sum, 2);
-    if (lane() % 4 == 0) st_shared_f32(stats_address(smem, state.buffer, consumer(), row_of(h)), sum);
+    if (lane() % 4 == 0) st_shared_f32(stats_address(smem, buffer, consumer(), row_of(h)), sum);
   }
   meet_twin();
+  float inverse[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    state.sum[h] += ld_shared_f32(stats_address(smem, state.buffer, consumer() ^ 1, row_of(h)));
-    const float sum = state.sum[h];
-    inverse[h] = sum == 0.0f ? 0.0f : {{ "params.dropout_scale" if dropout else "1.0f" }} / sum;
+    const float sum = state.sum[h] + ld_shared_f32(stats_address(smem, buffer, consumer() ^ 1, row_of(h)));
+    const RowPlace place = place_of(tile, row_of(h));
+    const RowResult result = result_of(state.origin[h], sum, params, place.head);
+    inverse[h] = result.inverse;
 //% if lse
     if (first_column(consumer()) == 0 && lane() % 4 == 0 && is_row(tile, row_of(h))) {
-      const RowPlace place = place_of(tile, row_of(h));
-      params.lse[offset_of(tile, place.head, tile.q_row + place.q, params.lse_stride_batch, params.lse_stride_head, 1)] =
-          sum == 0.0f ? -kInfinity : state.origin[h] * (exponent_scale(params) / kLog2e) + logf(sum);
+      params.lse[offset_of(tile, place.head, tile.q_row + place.q, params.lse_stride_batch, params.lse_stride_head, 1)] = result.lse;
     }
 //% endif
   }

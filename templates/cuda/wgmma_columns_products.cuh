@@ -8,14 +8,19 @@ struct OutTile {
 };
 
 constexpr unsigned kByRows = wgmma_descriptor_high(1024, kWgmmaSwizzle128);
+constexpr unsigned kOfV = wgmma_descriptor_high(kVBlock * 16, {{ "kWgmmaSwizzle128" if v_block == 64 else "kWgmmaSwizzle64" }});
 constexpr unsigned kOfK = wgmma_descriptor_high(kChunkD * 16, {{ "kWgmmaSwizzle128" if chunk_d == 64 else "kWgmmaSwizzle64" }});
 
 // scores (+)= Q K^T over the columns of chunk `chunk`.
 FFPA_DEVICE void qk_chunk(ScoreTile& scores, const Ring& ring, unsigned smem, int chunk) {
   mbarrier_wait(ring.full_barrier(), ring.parity);
   wgmma_fence();
+//% if q_streams
+  const unsigned q = opaque(wgmma_descriptor_low(ring.address() + kKBytes, 0));
+//% else
   const unsigned column = (unsigned)chunk * kChunkD;
   const unsigned q = opaque(wgmma_descriptor_low(smem + column / 64 * kBlockBytes + column % 64 * 2, 0));
+//% endif
   const unsigned k = opaque(wgmma_descriptor_low(ring.address(), 0));
 #pragma unroll
   for (int step = 0; step < kChunkD / 16; ++step) {
@@ -30,11 +35,11 @@ FFPA_DEVICE void pv_chunk(OutTile& out, const Ring& ring, unsigned smem, int key
   mbarrier_wait(ring.full_barrier(), ring.parity);
   wgmma_fence();
   const unsigned p = opaque(wgmma_descriptor_low(smem + kProbsBegin + key / 64 * kBlockBytes + key % 64 * 2, 0));
-  const unsigned v = opaque(wgmma_descriptor_low(ring.address(), kChunkN * 128));
+  const unsigned v = opaque(wgmma_descriptor_low(ring.address(), kChunkN * kVBlock * 2));
 #pragma unroll
   for (int step = 0; step < kChunkN / 16; ++step) {
     wgmma_m64n{{ columns }}k16_f32_{{ type }}<false, true>(out.value, wgmma_descriptor(p + step * 2, kByRows),
-                                               wgmma_descriptor(v + step * (16 * 128 / 16), kByRows), true);
+                                               wgmma_descriptor(v + step * (kVBlock * 2), kOfV), true);
   }
   wgmma_commit_group();
 }

@@ -1,18 +1,20 @@
 // Shared memory of cuda/wgmma_columns.cu.j2, its barriers, and the threads that load.
 //
-// From the start, each part at a multiple of 1024 bytes: Q in blocks of 64 columns, [64 rows][128 bytes] under the 128-byte
-// swizzle; P in blocks of 64 keys alike; for each consumer its ring of kStages slots and a page of 1024 bytes.
-// A slot holds a chunk of K, [kKeys keys][kChunkD columns], or of V, [block of 64 columns][kChunkN keys][128 bytes].
+// From the start, each part at a multiple of 1024 bytes: Q, unless it streams, in blocks of 64 columns, [64 rows][128 bytes]
+// under the 128-byte swizzle; P in blocks of 64 keys alike; for each consumer its ring of kStages slots and a page of 1024
+// bytes. A slot holds a chunk of K, [kKeys keys][kChunkD columns], behind it the block of Q that goes with it where Q streams;
+// or a chunk of V, [block of kVBlock columns][kChunkN keys].
 // A page begins with the barriers of its ring; the first one's goes on with those of Q and of P. From byte 512 on: one of two
 // buffers of row maxima, [consumer][row].
 // src/plan/families/wgmma_columns.cpp adds up the same bytes.
 
 constexpr int kBlockBytes = kBlockM * 128;
-constexpr int kQBlocks = (kKChunks * kChunkD + 63) / 64;
-constexpr int kColumnBlocks = (kColumns + 63) / 64;
-constexpr int kKChunkBytes = kKeys * kChunkD * 2;
-constexpr int kVChunkBytes = kColumnBlocks * kChunkN * 128;
-constexpr int kSlotBytes = kKChunkBytes > kVChunkBytes ? kKChunkBytes : kVChunkBytes;
+constexpr int kQBlocks = kQStreams ? 0 : (kKChunks * kChunkD + 63) / 64;
+constexpr int kColumnBlocks = (kColumns + kVBlock - 1) / kVBlock;
+constexpr int kKBytes = kKeys * kChunkD * 2;
+constexpr int kKChunkBytes = kKBytes + (kQStreams ? kBlockBytes : 0);
+constexpr int kVChunkBytes = kColumnBlocks * kChunkN * kVBlock * 2;
+constexpr int kSlotBytes = ((kKChunkBytes > kVChunkBytes ? kKChunkBytes : kVChunkBytes) + 1023) / 1024 * 1024;
 constexpr int kProbsBegin = kQBlocks * kBlockBytes;
 constexpr int kRingBegin = kProbsBegin + kBlockN / 64 * kBlockBytes;
 constexpr int kPage = kStages * kSlotBytes;  // of a ring's slots
@@ -81,23 +83,21 @@ FFPA_DEVICE Ring ring_of(unsigned smem, int consumer) {
 // P between the two warpgroups.
 struct Handover {
   unsigned barriers;
-  unsigned parity;
+  unsigned turn;  // of the tile whose softmax is computed: 0, 1, 0, ... Phases of the barriers are a tile behind.
 
-  // P of a tile has been written, by this warp.
-  FFPA_DEVICE void ready() const {
+  // P of this turn's tile has been written, by this warp.
+  FFPA_DEVICE void ready() {
     fence_proxy_async_shared();
     __syncwarp();
     mbarrier_arrive_if(barriers, lane() == 0);
+    turn ^= 1;
   }
-  FFPA_DEVICE void wait_ready() const { mbarrier_wait(barriers, parity); }
+  FFPA_DEVICE void wait_ready() const { mbarrier_wait(barriers, turn ^ 1); }
   // The first half of each warpgroup's keys has been read, so that the next tile's may be written; all has.
   FFPA_DEVICE void first_half_read() const { mbarrier_arrive_if(barriers + 8, lane() == 0); }
-  FFPA_DEVICE void wait_first_half_read() const { mbarrier_wait(barriers + 8, parity); }
+  FFPA_DEVICE void wait_first_half_read() const { mbarrier_wait(barriers + 8, turn ^ 1); }
   FFPA_DEVICE void all_read() const { mbarrier_arrive_if(barriers + 16, lane() == 0); }
-  FFPA_DEVICE void wait_all_read() {
-    mbarrier_wait(barriers + 16, parity);
-    parity ^= 1;
-  }
+  FFPA_DEVICE void wait_all_read() const { mbarrier_wait(barriers + 16, turn ^ 1); }
 };
 
 FFPA_DEVICE Handover handover_of(unsigned smem) { return {handover_barriers(smem), 0}; }
@@ -106,12 +106,20 @@ FFPA_DEVICE Handover handover_of(unsigned smem) { return {handover_barriers(smem
 // chunk `step` keys into that order begins at.
 FFPA_DEVICE constexpr int pv_key(int step) { return (step / 64 % 2 * 2 + step / 128) * 64 + step % 64; }
 
-// The thread that loads for warpgroup `consumer`.
+// The thread that loads for one consumer, whose number is its warp's. It has few registers: what it can compute anew it does
+// not keep.
+//% set batch = "0" if varlen else "batch"
+//% set multicast = "_multicast" if cluster > 1 else ""
+//% set blocks = ", (1 << kCluster) - 1" if cluster > 1 else ""
+//% set multicast_v = multicast if splits == "rows" else ""
+//% set blocks_v = blocks if splits == "rows" else ""
 struct Producer {
   const Arguments& arguments;
-  const Tile& tile;
-  int consumer;
   Ring ring;
+  int kv_head, batch;
+
+  // What the blocks of a cluster have in common, they load in turns, each for all.
+  FFPA_DEVICE bool is_our_turn() const { return ring.slot % kCluster == rank(); }
 
   FFPA_DEVICE unsigned begin_chunk(unsigned bytes) {
     mbarrier_wait(ring.empty_barrier(), ring.parity ^ 1);
@@ -119,62 +127,65 @@ struct Producer {
     return ring.full_barrier();
   }
 
-  FFPA_DEVICE void load_k(int kv, int chunk) {
+  // Chunk `chunk` of the consumer's keys of the tile whose first key is row `row`.
+  FFPA_DEVICE void load_k(int row, int chunk, const Tile& tile) {
     const unsigned barrier = begin_chunk(kKChunkBytes);
-    const unsigned to = ring.address();
-    const int row = (int)tile.k_row + kv + consumer * kKeys;
-//% if cluster > 1
-    // Each block loads its share of the keys for all.
-    constexpr int kShare = kKeys / kCluster;
-    tma_load_4d_multicast(to + rank() * (kKChunkBytes / kCluster), arguments.k, barrier, (1 << kCluster) - 1, chunk * kChunkD,
-                          row + (int)rank() * kShare, tile.kv_head, {{ "0" if varlen else "tile.batch" }});
-//% else
-    tma_load_4d(to, arguments.k, barrier, chunk * kChunkD, row, tile.kv_head, {{ "0" if varlen else "tile.batch" }});
+    if (is_our_turn()) {
+      tma_load_4d{{ multicast }}(ring.address(), arguments.k, barrier{{ blocks }}, chunk * kChunkD, row + warp() * kKeys, kv_head, {{ batch }});
+//% if q_streams
+      tma_load_4d{{ multicast }}(ring.address() + kKBytes, arguments.q, barrier{{ blocks }}, chunk * kChunkD, (int)tile.q_row + tile.q_begin,
+                            tile.head, {{ batch }});
 //% endif
+    }
     ring.advance();
   }
 
-  FFPA_DEVICE void load_v(int key) {
+  // kChunkN keys from row `row` on, of the consumer's columns.
+  FFPA_DEVICE void load_v(int row) {
     const unsigned barrier = begin_chunk(kVChunkBytes);
-    const unsigned to = ring.address();
-#pragma unroll 1
-    for (int block = {{ "(int)rank()" if cluster > 1 and splits == "rows" else "0" }}; block < kColumnBlocks; block += {{ cluster if splits == "rows" else 1 }}) {
-      const int column = first_column(consumer) + block * 64;
-//% if cluster > 1 and splits == "rows"
-      tma_load_4d_multicast(to + block * kChunkN * 128, arguments.v, barrier, (1 << kCluster) - 1, column, (int)tile.k_row + key,
-                            tile.kv_head, {{ "0" if varlen else "tile.batch" }});
+{{ "    if (is_our_turn()) {" if multicast_v else "    {" }}
+//% if v_whole
+      tma_load_5d{{ multicast_v }}(ring.address(), arguments.v, barrier{{ blocks_v }}, 0, row, first_column(warp()) / kVBlock, kv_head, {{ batch }});
 //% else
-      tma_load_4d(to + block * kChunkN * 128, arguments.v, barrier, column, (int)tile.k_row + key, tile.kv_head,
-                  {{ "0" if varlen else "tile.batch" }});
+#pragma unroll 1
+      for (int block = 0; block < kColumnBlocks; ++block) {
+        tma_load_4d{{ multicast_v }}(ring.address() + block * (kChunkN * kVBlock * 2), arguments.v, barrier{{ blocks_v }},
+                    first_column(warp()) + block * kVBlock, row, kv_head, {{ batch }});
+      }
 //% endif
     }
     ring.advance();
   }
 };
+//% if not q_streams
 
-// All that a consumer reads, in its order.
-FFPA_DEVICE void produce(const Arguments& arguments, const Tile& tile, unsigned smem, int consumer) {
-  Producer producer = {arguments, tile, consumer, ring_of(smem, consumer)};
+FFPA_DEVICE void load_q(const Arguments& arguments, const Tile& tile, unsigned smem) {
 #pragma unroll 1
-  for (int chunk = 0; chunk < kKChunks; ++chunk) {
-    if (consumer == 0 && chunk * kChunkD % 64 == 0) {
-      const int block = chunk * kChunkD / 64;
-      mbarrier_arrive_expect_tx(q_barrier(smem, block), kBlockBytes);
-      tma_load_4d(smem + block * kBlockBytes, arguments.q, q_barrier(smem, block), block * 64, (int)tile.q_row + tile.q_begin,
-                  tile.head, {{ "0" if varlen else "tile.batch" }});
-    }
-    producer.load_k(tile.kv_begin, chunk);
+  for (int block = 0; block < kQBlocks; ++block) {
+    const unsigned barrier = q_barrier(smem, block);
+    mbarrier_arrive_expect_tx(barrier, kBlockBytes);
+    tma_load_4d(smem + block * kBlockBytes, arguments.q, barrier, block * 64, (int)tile.q_row + tile.q_begin, tile.head,
+                {{ "0" if varlen else "tile.batch" }});
   }
-  int kv = tile.kv_begin + kBlockN;
+}
+//% endif
+
+// All that a consumer reads but Q, in its order: a tile's K, then the V of the tile before. After the last tile's K come two
+// chunks that are read ahead and not used.
+FFPA_DEVICE void produce(const Arguments& arguments, const Tile& tile, unsigned smem) {
+  Producer producer = {arguments, ring_of(smem, warp()), tile.kv_head, tile.batch};
+  int row = (int)tile.k_row + tile.kv_begin;
+  int keys = tile.kv_end - tile.kv_begin;  // from `row` on
 #pragma unroll 1
-  for (; kv < tile.kv_end; kv += kBlockN) {
+  for (int chunk = 0; chunk < kKChunks; ++chunk) producer.load_k(row, chunk, tile);
 #pragma unroll 1
-    for (int chunk = 0; chunk < kKChunks; ++chunk) producer.load_k(kv, chunk);
+  do {
+    const bool last = keys <= kBlockN;
 #pragma unroll 1
-    for (int step = 0; step < kBlockN; step += kChunkN) producer.load_v(kv - kBlockN + pv_key(step));
-  }
+    for (int chunk = 0; chunk < (last ? 2 : kKChunks); ++chunk) producer.load_k(row + kBlockN, chunk, tile);
 #pragma unroll 1
-  for (int chunk = 0; chunk < 2; ++chunk) producer.load_k(kv, chunk);  // read ahead and not used
-#pragma unroll 1
-  for (int key = 0; key < tile.last_keys; key += kChunkN) producer.load_v(kv - kBlockN + key);
+    for (int step = 0; step < (last ? keys : kBlockN); step += kChunkN) producer.load_v(row + (last ? step : pv_key(step)));
+    row += kBlockN;
+    keys -= kBlockN;
+  } while (keys > 0);
 }

@@ -7,10 +7,9 @@ struct RowState {
   float sum[2];
   float highest[2];  // of this tile, among this warpgroup's keys
   float factor[2];   // that O is still to be multiplied by
-  unsigned buffer;   // of row maxima
 };
 
-FFPA_DEVICE RowState no_keys_yet() { return { {-kInfinity, -kInfinity}, {0.0f, 0.0f}, {0.0f, 0.0f}, {1.0f, 1.0f}, 0}; }
+FFPA_DEVICE RowState no_keys_yet() { return { {-kInfinity, -kInfinity}, {0.0f, 0.0f}, {0.0f, 0.0f}, {1.0f, 1.0f}}; }
 
 // Weights to 16 bits, of half of the lane's scores.
 struct ProbPart {
@@ -28,7 +27,7 @@ FFPA_DEVICE float exponent_scale(const ForwardParams& params) {
 }
 
 // The highest score of each of the lane's rows among this warpgroup's keys, and to where the other one finds it.
-FFPA_DEVICE void row_maxima(RowState& state, ScoreTile& scores, unsigned smem, const ForwardParams& params) {
+FFPA_DEVICE void row_maxima(RowState& state, ScoreTile& scores, unsigned smem, unsigned buffer, const ForwardParams& params) {
 //% if not natural
   if (params.softmax_scale < 0.0f) {
 #pragma unroll
@@ -44,7 +43,7 @@ FFPA_DEVICE void row_maxima(RowState& state, ScoreTile& scores, unsigned smem, c
     }
     value = max_f32(value, shfl_bfly(value, 1));
     state.highest[h] = max_f32(value, shfl_bfly(value, 2));
-    if (lane() % 4 == 0) st_shared_f32(stats_address(smem, state.buffer, consumer(), row_of(h)), state.highest[h]);
+    if (lane() % 4 == 0) st_shared_f32(stats_address(smem, buffer, consumer(), row_of(h)), state.highest[h]);
   }
 }
 
@@ -53,14 +52,14 @@ FFPA_DEVICE void meet_twin() { bar_sync(1 + warp(), 64); }
 
 // An origin follows the maximum only when that has risen by more than a factor of 2^8 (Blackwell's FlashAttention-4 does
 // so): O is seldom rescaled, and nothing overflows. A row that has seen no key yet keeps origin -infinity and weights 0.
-FFPA_DEVICE void exchange_maxima(RowState& state, unsigned smem, const ForwardParams& params) {
+FFPA_DEVICE void exchange_maxima(RowState& state, unsigned smem, unsigned buffer, const ForwardParams& params) {
   constexpr float kMaxRise = 8.0f;
   const float scale = exponent_scale(params);
   meet_twin();
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const float highest =
-        max_f32(state.highest[h], ld_shared_f32(stats_address(smem, state.buffer, consumer() ^ 1, row_of(h))));
+        max_f32(state.highest[h], ld_shared_f32(stats_address(smem, buffer, consumer() ^ 1, row_of(h))));
     state.factor[h] = 1.0f;
     if ((highest - state.origin[h]) * scale > kMaxRise) {
       state.factor[h] = ex2_approx((state.origin[h] - highest) * scale);
@@ -68,8 +67,7 @@ FFPA_DEVICE void exchange_maxima(RowState& state, unsigned smem, const ForwardPa
       state.sum[h] *= state.factor[h];
     }
   }
-  state.buffer ^= 1;
-}
+  }
 
 // Weights of a quarter of the lane's scores, rounded to 16 bits. Sums are of what has been rounded, so that a row whose
 // weight is nearly all on one key comes out as exactly as if that weight were 1.

@@ -68,7 +68,7 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   tile.q_row = 0;
   tile.k_row = 0;
   tile.seqlen_q = params.seqlen_q;
-  tile.seqlen_k = params.seqlen_k;
+  tile.seqlen_k = {{ "keys_of_sequence(params, tile.batch)" if seqlens_k else "params.seqlen_k" }};
 //% endif
   tile.nothing = first >= tile.seqlen_q;
   const int last_of_cluster = (first + kPositions < tile.seqlen_q ? first + kPositions : tile.seqlen_q) - 1;

@@ -16,7 +16,7 @@ constexpr int kCapability = 90;
 constexpr int64_t kFewQueries = 8;  // below, mma packs the heads of a group and splits the keys
 
 const WgmmaSchedule* schedule_of(const Problem& problem) {
-  static const std::array schedules = {&wgmma_rows()};
+  static const std::array schedules = {&wgmma_rows(), &wgmma_columns()};
   for (const WgmmaSchedule* schedule : schedules) {
     if (schedule->covers(problem)) return schedule;
   }

@@ -115,6 +115,7 @@ class CudaDevice final : public Device {
   }
 
   TensorMap encode_tensor_map(const TensorMapSpec& spec) override {
+    const ContextScope scope = enter(nullptr);
     return cuda::encode_tensor_map(*driver_, spec);
   }
 

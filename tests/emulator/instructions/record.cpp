@@ -104,11 +104,15 @@ int main(int argc, char** argv) {
       std::string difference = compiled[i].failure;
       if (difference.empty()) {
         watchdog.begin(program.name);
-        const Words words = run(program, *device, *device->load(compiled[i].binary));
-        difference = disagreement(program, words, program.expected);
-        const bool exact = program.agreement == Agreement::kBits;
-        out["programs"][program.name] = {{"input", recorded(program.input, true)},
-                                         {"output", recorded(words, exact)}};
+        try {
+          const Words words = run(program, *device, *device->load(compiled[i].binary));
+          difference = disagreement(program, words, program.expected);
+          const bool exact = program.agreement == Agreement::kBits;
+          out["programs"][program.name] = {{"input", recorded(program.input, true)},
+                                           {"output", recorded(words, exact)}};
+        } catch (const Error& error) {
+          difference = error.what();
+        }
         watchdog.begin("");
         watchdog.write(out);
       }

@@ -1,70 +1,184 @@
-// ffpa-jit bench: attention timed over the usual tasks. Times are those of warm calls through the
-// public library: device events on a GPU, the clock on the CPU.
+// ffpa-jit bench: kernel families timed side by side over the usual tasks. Times are those of warm
+// calls through the public library: device events on a GPU, the clock on the CPU.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
+#include <map>
 #include <memory>
 
+#include "ffpa-jit/attention_tasks.h"
 #include "ffpa-jit/execution.h"
 #include "ffpa-jit/session.h"
+#include "ffpa-jit/svg.h"
+#include "ffpa-jit/synthetic_inputs.h"
+#include "io/file.h"
+#include "tune/sampling.h"
 
 namespace ffpa_jit::cli {
 namespace {
 
 struct BenchOptions {
   std::string device = "cpu";
-  std::vector<std::string> tasks, dtypes = {"bf16"};
-  std::vector<int64_t> lengths = {512, 2048}, head_dims = {64, 128};
-  int64_t batch = 1, heads = 8;
+  TaskGrid grid{{}, {"bf16"}, {64, 128}, {512, 2048}, 1, 8, ""};
   double min_ms = 200;
   int threads = 0;
-  std::string family;
+  std::vector<std::string> families;
+  std::filesystem::path plot;
 };
 
-struct Task {
-  std::string_view name;
-  void (*shape)(ProblemSpec& spec);  // from plain self-attention of length N
-};
-constexpr std::array<Task, 8> kTasks = {{
-    {"self-attn", [](ProblemSpec&) {}},
-    {"cross-attn", [](ProblemSpec& s) { s.seqlen_q = std::max<int64_t>(1, s.seqlen_q / 4); }},
-    {"decode-attn", [](ProblemSpec& s) { s.seqlen_q = 1; }},
-    {"gqa", [](ProblemSpec& s) { s.kv_heads = s.heads % 4 == 0 ? s.heads / 4 : 1; }},
-    {"causal", [](ProblemSpec& s) { s.causal = true; }},
-    {"attn-mask", [](ProblemSpec& s) { s.mask = parse_mask("bool:11qk"); }},
-    {"dropout", [](ProblemSpec& s) { s.dropout = 0.1; }},
-    {"non-aligned",
-     [](ProblemSpec& s) { s.seqlen_q = s.seqlen_k = std::max<int64_t>(1, s.seqlen_k - 13); }},
-}};
+// One family on one problem.
+struct BenchRow {
+  std::string task, name, asked;  // asked: "" = routed
+  int64_t length = 0;
+  std::string series;  // of the plot
+  Execution plan;
+  std::string refused;
+  std::vector<double> times_ms;
+  double flops = 0, kv_bytes = 0;
 
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  for (const Task& task : kTasks) names.emplace_back(task.name);
-  return names;
-}
+  double median_ms() const { return summary_of(times_ms).median; }
+  double tflops() const { return flops / median_ms() * 1e-9; }
 
-struct Timing {
-  double median_ms = 0, best_ms = 0;
-  int calls = 0;
-};
-
-// Calls until `min_ms` have passed, at least three.
-Timing time_calls(ffpa::Runtime& runtime, OnDevice& problem, double min_ms) {
-  runtime.forward(problem.args());  // pages, clocks, pool threads
-  std::vector<double> times;
-  for (double spent = 0; spent < min_ms || times.size() < 3;) {
-    times.push_back(problem.time_ms([&] { runtime.forward(problem.args()); }));
-    spent += times.back();
+  Json json() const {
+    Json out{{"task", task}, {"name", name}};
+    if (!asked.empty()) out["asked"] = asked;
+    if (!refused.empty()) {
+      out["refused"] = refused;
+      return out;
+    }
+    Json about = plan.json();
+    about.erase("timings_ms");
+    out.update(about);
+    const Summary summary = summary_of(times_ms);
+    out["median_ms"] = summary.median;
+    out["best_ms"] = *std::min_element(times_ms.begin(), times_ms.end());
+    out["spread_ms"] = summary.spread;
+    out["calls"] = summary.samples;
+    out["tflops"] = tflops();
+    out["kv_gb_s"] = kv_bytes / summary.median * 1e-6;
+    return out;
   }
-  std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times.front(), static_cast<int>(times.size())};
+};
+
+// The families of one problem, each prepared, on the same tensors.
+class Contest {
+ public:
+  Contest(ffpa::Runtime& runtime, const TaskProblem& problem, const DeviceRef& ref,
+          const std::vector<std::string>& families)
+      : runtime_(runtime), device_(inside(runtime).devices().open(ref)) {
+    const RecordedProblem recorded = record_of(DescribedProblem(problem.spec, ref).call());
+    inputs_ = std::make_unique<SyntheticInputs>(recorded, ref, device_);
+    for (const std::string& family : families) {
+      BenchRow row;
+      row.task = problem.task;
+      row.name = short_text(problem.spec);
+      row.asked = family;
+      row.length = problem.spec.resolved().seqlen_k;
+      row.flops = flops_of(recorded);
+      row.kv_bytes = static_cast<double>(recorded.shape.heads_kv * recorded.shape.total_k) *
+                     static_cast<double>((recorded.problem.head_dim + recorded.problem.head_dim_v) *
+                                         static_cast<int64_t>(bytes_of(recorded.problem.dtype)));
+      try {
+        prepare(row);
+      } catch (const ffpa::Error& error) {
+        if (error.status() != FFPA_JIT_UNSUPPORTED) throw;
+        row.refused = error.what();
+      }
+      row.series = fmt::format("{} {} D={}", row.refused.empty() ? row.plan.family : family,
+                               name_of(problem.spec.dtype), problem.spec.head_dim);
+      rows_.push_back(std::move(row));
+    }
+  }
+
+  // In turn, so that clocks and neighbours are the same for all, until each has had `min_ms` and
+  // three calls.
+  std::vector<BenchRow> run(double min_ms) {
+    for (BenchRow& row : rows_) {
+      if (row.refused.empty()) time_ms(row);  // pages, clocks, pool threads
+    }
+    std::vector<double> spent(rows_.size());
+    for (bool more = true; more;) {
+      more = false;
+      for (size_t i = 0; i < rows_.size(); ++i) {
+        BenchRow& row = rows_[i];
+        if (!row.refused.empty() || (spent[i] >= min_ms && row.times_ms.size() >= 3)) continue;
+        row.times_ms.push_back(time_ms(row));
+        spent[i] += row.times_ms.back();
+        more = true;
+      }
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  ffpa::Attention args_of(const BenchRow& row) const {
+    ffpa::Attention args = inputs_->args();
+    args.family = row.asked.empty() ? nullptr : row.asked.c_str();
+    return args;
+  }
+
+  void prepare(BenchRow& row) {
+    const ffpa::Plan plan = runtime_.prepare(args_of(row));
+    const ffpa_jit_plan_info info = plan.info();
+    row.plan.device = info.device;
+    row.plan.target = info.target;
+    row.plan.family = info.family;
+    row.plan.route = info.route;
+    row.plan.reason = info.reason;
+    row.plan.config = info.config;
+    row.plan.problem = info.problem;
+    row.plan.cache_hit = info.cache_hit != 0;
+    row.plan.workspace_bytes = info.workspace_bytes;
+    // Routing let another serve: its time belongs to another row.
+    if (!row.asked.empty() && row.asked != row.plan.family) row.refused = row.plan.reason;
+  }
+
+  double time_ms(const BenchRow& row) {
+    const ffpa::Attention args = args_of(row);
+    return device_->time_ms(nullptr, [&] { runtime_.forward(args); });
+  }
+
+  ffpa::Runtime& runtime_;
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<SyntheticInputs> inputs_;
+  std::vector<BenchRow> rows_;
+};
+
+// A chart for each task: TFLOP/s over the lengths, a line for each family, type and head dim.
+std::string plot_of(const std::vector<BenchRow>& rows) {
+  std::vector<std::string> charts;
+  for (const AttentionTask& task : attention_tasks()) {
+    std::vector<int64_t> lengths;
+    for (const BenchRow& row : rows) {
+      if (row.task == task.name) lengths.push_back(row.length);
+    }
+    std::sort(lengths.begin(), lengths.end());
+    lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+    if (lengths.empty()) continue;
+    std::vector<Series> series;
+    for (const BenchRow& row : rows) {
+      if (row.task != task.name || !row.refused.empty()) continue;
+      auto line = std::find_if(series.begin(), series.end(),
+                               [&](const Series& s) { return s.name == row.series; });
+      if (line == series.end()) {
+        line = series.insert(series.end(),
+                             {row.series, std::vector<std::optional<double>>(lengths.size())});
+      }
+      const auto at =
+          std::lower_bound(lengths.begin(), lengths.end(), row.length) - lengths.begin();
+      line->values[static_cast<size_t>(at)] = row.tflops();
+    }
+    std::vector<std::string> labels;
+    for (const int64_t length : lengths) labels.push_back(std::to_string(length));
+    charts.push_back(line_chart(std::string(task.name), "TFLOP/s", labels, series));
+  }
+  return chart_page(charts, 2);
 }
 
 int bench(const Session& session, const BenchOptions& options) {
   const DeviceRef device = parse_device(options.device);
   ffpa::Runtime runtime = open_runtime(session, {options.threads, FFPA_JIT_POLICY_DEFAULT});
-  const std::shared_ptr<Device> copying = copying_device(runtime, device);
-  Executor executor(runtime);
+  const std::vector<std::string> families =
+      options.families.empty() ? std::vector<std::string>{""} : options.families;
   Table table({{"task"},
                {"problem"},
                {"family"},
@@ -73,46 +187,23 @@ int bench(const Session& session, const BenchOptions& options) {
                {"best ms", true},
                {"calls", true},
                {"TFLOP/s", true}});
-  for (const Task& task : kTasks) {
-    if (!options.tasks.empty() &&
-        std::find(options.tasks.begin(), options.tasks.end(), task.name) == options.tasks.end()) {
-      continue;
-    }
-    for (const std::string& dtype : options.dtypes) {
-      for (const int64_t head_dim : options.head_dims) {
-        for (const int64_t length : options.lengths) {
-          ProblemSpec spec;
-          spec.dtype = dtype_of(dtype).value();
-          spec.batch = options.batch;
-          spec.heads = options.heads;
-          spec.head_dim = head_dim;
-          spec.seqlen_q = spec.seqlen_k = length;
-          spec.family = options.family;
-          task.shape(spec);
-          const auto problem = generate_problem(spec, device, 1);
-          OnDevice on_device(*problem, copying);
-          const Execution first = executor.execute(on_device, 1);
-          const Timing timing = time_calls(runtime, on_device, options.min_ms);
-          const double tflops = forward_flops(problem->args) / timing.median_ms * 1e-9;
-          if (session.json) {
-            Json out{{"task", task.name}, {"name", problem->name}};
-            Json about = first.json();
-            about.erase("timings_ms");
-            out.update(about);
-            out["median_ms"] = timing.median_ms;
-            out["best_ms"] = timing.best_ms;
-            out["calls"] = timing.calls;
-            out["tflops"] = tflops;
-            print_json(out);
-          } else {
-            table.add({std::string(task.name), problem->name, first.family, first.config,
-                       milliseconds(timing.median_ms), milliseconds(timing.best_ms),
-                       std::to_string(timing.calls), fmt::format("{:.3f}", tflops)});
-          }
-        }
+  std::vector<BenchRow> rows;
+  for (const TaskProblem& problem : task_problems(options.grid)) {
+    for (BenchRow& row : Contest(runtime, problem, device, families).run(options.min_ms)) {
+      if (session.json) {
+        print_json(row.json());
+      } else if (row.refused.empty()) {
+        table.add({row.task, row.name, row.plan.family, row.plan.config,
+                   milliseconds(row.median_ms()),
+                   milliseconds(*std::min_element(row.times_ms.begin(), row.times_ms.end())),
+                   std::to_string(row.times_ms.size()), fmt::format("{:.3f}", row.tflops())});
+      } else {
+        table.add({row.task, row.name, row.asked, "refused", "-", "-", "-", "-"});
       }
+      rows.push_back(std::move(row));
     }
   }
+  if (!options.plot.empty()) io::write_text(options.plot, plot_of(rows));
   if (!session.json) {
     table.print();
     const DeviceInfo info = inside(runtime).devices().open(device)->info();
@@ -128,36 +219,36 @@ int bench(const Session& session, const BenchOptions& options) {
 void add_bench_command(CLI::App& app, Session& session) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench",
-                                         "Time attention over the usual tasks. FLOPs count visible "
-                                         "(query, key) pairs only, causal included; a mask's\n"
-                                         "hidden pairs count as visible.");
+                                         "Time kernel families side by side over the usual tasks. "
+                                         "FLOPs count visible (query, key) pairs only, causal\n"
+                                         "included; a mask's hidden pairs count as visible.");
   command->add_option("--device", options->device, "cpu, cuda, cuda:N")
       ->capture_default_str()
       ->type_name("DEVICE");
-  command->add_option("--tasks", options->tasks, "Which tasks (default: all)")
+  command->add_option("--tasks", options->grid.tasks, "Which tasks (default: all)")
       ->delimiter(',')
-      ->check(CLI::IsMember(task_names()))
+      ->check(CLI::IsMember(attention_task_names()))
       ->type_name("LIST");
-  command->add_option("--dtype", options->dtypes, "Element types")
+  command->add_option("--dtype", options->grid.dtypes, "Element types")
       ->capture_default_str()
       ->delimiter(',')
       ->check(CLI::IsMember({"fp32", "fp16", "bf16"}))
       ->type_name("LIST");
-  command->add_option("--N", options->lengths, "Lengths")
+  command->add_option("--N", options->grid.lengths, "Lengths")
       ->capture_default_str()
       ->delimiter(',')
       ->check(CLI::PositiveNumber)
       ->type_name("LIST");
-  command->add_option("--D", options->head_dims, "Head dims")
+  command->add_option("--D", options->grid.head_dims, "Head dims")
       ->capture_default_str()
       ->delimiter(',')
       ->check(CLI::PositiveNumber)
       ->type_name("LIST");
-  command->add_option("--batch", options->batch, "Batch")
+  command->add_option("--batch", options->grid.batch, "Batch")
       ->capture_default_str()
       ->check(CLI::PositiveNumber)
       ->type_name("B");
-  command->add_option("--heads", options->heads, "Query heads")
+  command->add_option("--heads", options->grid.heads, "Query heads")
       ->capture_default_str()
       ->check(CLI::PositiveNumber)
       ->type_name("H");
@@ -168,12 +259,22 @@ void add_bench_command(CLI::App& app, Session& session) {
   command
       ->add_option("--threads", options->threads, "CPU threads (default: all this process may use)")
       ->type_name("N");
-  command->add_option("--family", options->family, "Kernel family (default: routed)")
-      ->type_name("NAME");
+  command
+      ->add_option("--family,--families", options->families,
+                   "Kernel families to compare (default: the one that serves)")
+      ->delimiter(',')
+      ->type_name("LIST");
+  command
+      ->add_option("--plot", options->plot,
+                   "Also draw TFLOP/s over the lengths, one chart for each task")
+      ->type_name("FILE.svg");
   add_common_options(*command, session);
   command->footer(
-      "Example: ffpa-jit bench --tasks self-attn,causal --dtype bf16,fp32 --N 512,2048 --D "
-      "64,128,256,512 --json");
+      "Examples:\n"
+      "  ffpa-jit bench --tasks self-attn,causal --dtype bf16,fp32 --N 512,2048 --D 64,128,256,512 "
+      "--json\n"
+      "  ffpa-jit bench --device cuda --families wgmma,mma --N 1024,4096,16384 --D 128,512 --heads "
+      "32 --plot h200.svg");
   command->callback([options, &session] {
     session.action = [options, &session] { return bench(session, *options); };
   });

@@ -31,4 +31,7 @@ RecordedProblem parse_record(const Json& json, const std::string& where);
 // Distinct lines, in the order of their first appearance. Throws Error IO_ERROR, INVALID_ARGUMENT.
 std::vector<RecordedProblem> read_record_file(const std::filesystem::path& path);
 
+// Floating-point operations of its products, for the visible pairs that causal and windows leave.
+double flops_of(const RecordedProblem& problem);
+
 }  // namespace ffpa_jit::cli

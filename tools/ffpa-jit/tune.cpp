@@ -101,21 +101,6 @@ std::vector<RecordedProblem> problems_of(const TuneOptions& options, const Devic
   return out;
 }
 
-// Floating-point operations of the products, for the visible pairs that causal and windows leave.
-double flops_of(const RecordedProblem& r) {
-  const Shape& s = r.shape;
-  const int64_t left = r.window_left, right = r.problem.causal ? 0 : r.window_right;
-  double pairs = 0;
-  for (int64_t q = 0; q < s.seqlen_q; ++q) {
-    const int64_t p = q + s.seqlen_k - s.seqlen_q;
-    const int64_t first = left < 0 ? 0 : std::max<int64_t>(0, p - left);
-    const int64_t last = right < 0 ? s.seqlen_k - 1 : std::min(s.seqlen_k - 1, p + right);
-    if (last >= first) pairs += static_cast<double>(last - first + 1);
-  }
-  return 2.0 * (r.problem.head_dim + r.problem.head_dim_v) * pairs *
-         static_cast<double>(s.batch * s.heads_q);
-}
-
 // One problem for one family.
 struct TuneTask {
   RecordedProblem problem;

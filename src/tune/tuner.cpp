@@ -177,8 +177,10 @@ class Search {
   // The leader was chosen for its samples, so they flatter it: it meets the default again, on fresh
   // ones.
   void decide(size_t leader) {
-    for (size_t i = 0; i < samples_.size(); ++i) at(i).time_us = summary_of(samples_[i]);
+    at(0).time_us = summary_of(samples_[0]);
+    at(leader).time_us = summary_of(samples_[leader]);
     if (leader != 0) confirm(leader);
+    relate_to(leader);
     const CandidateResult& winner = at(result_.winner);
     for (size_t i = 0; i < samples_.size(); ++i) {
       if (!alive_[i] || samples_[i].empty()) continue;
@@ -200,6 +202,18 @@ class Search {
           : next ? fmt::format("no config is faster than the default ({:.1f} us) beyond noise",
                                winner.time_us.median)
                  : "no other config could be measured";
+    }
+  }
+
+  // The others' times, as they would be beside the leader's: some ran while the device was cooler.
+  void relate_to(size_t leader) {
+    for (size_t i = 1; i < samples_.size(); ++i) {
+      if (i == leader || samples_[i].empty()) continue;
+      at(i).time_us = summary_of(samples_[i]);
+      if (samples_[leader].empty()) continue;
+      const double now = at(leader).time_us.median * compare(samples_[leader], samples_[i]).ratio;
+      at(i).time_us.spread *= now / at(i).time_us.median;
+      at(i).time_us.median = now;
     }
   }
 

@@ -93,6 +93,20 @@ TEST(Tuner, TiesGoToTheNearest) {
   EXPECT_EQ(winners[0], 0);
 }
 
+// What is reported of the others is what they would take beside the winner, though the device
+// slowed down meanwhile.
+TEST(Tuner, TimesAreOfOneMoment) {
+  ScriptedWorkbench bench;
+  bench.scripts = {{16, {.us = 100}}, {32, {.us = 80}}, {48, {.us = 88}}, {64, {.us = 200}}};
+  bench.drift = [](int samples) { return 1 + 0.5 * samples / 100.0; };
+  const TuneResult result = tuned(bench, {16, 32, 48, 64});
+  ASSERT_EQ(result.winner, 1u);
+  const double winner = result.best().time_us.median;
+  EXPECT_NEAR(result.candidates[0].time_us.median / winner, 100.0 / 80, 0.05);
+  EXPECT_NEAR(result.candidates[2].time_us.median / winner, 88.0 / 80, 0.05);
+  EXPECT_NEAR(result.candidates[3].time_us.median / winner, 200.0 / 80, 0.1);
+}
+
 TEST(Tuner, SpillsAreNeverLaunched) {
   ScriptedWorkbench bench;
   bench.scripts = {{16, {.us = 100}}, {32, {.us = 10, .spill_bytes = 64}}};

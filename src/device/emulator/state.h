@@ -117,6 +117,7 @@ struct Fiber {
 // Lanes that meet at one warp-wide instruction.
 struct Rendezvous {
   uint32_t members = 0, arrived = 0;
+  bool unsettled = false;  // complete because a lane has left; whoever is woken next does the work
   Op op = Op::kNone;
   const void* place = nullptr;
   std::array<void*, kWarpSize> operands{};

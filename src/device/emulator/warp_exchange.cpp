@@ -21,11 +21,19 @@ Rendezvous& rendezvous_of(Warp& warp, uint32_t members) {
   return group;
 }
 
-// The lanes that an instruction of `members` waits for. bar.warp.sync goes without those that have
-// left the kernel.
+// The lanes that an instruction of `members` waits for: those that have not left the kernel. An
+// .aligned one is for all lanes.
 uint32_t needed(const Warp& warp, const Rendezvous& rendezvous) {
   const uint32_t members = rendezvous.members & warp.lanes;
-  return rendezvous.op == Op::kBarWarpSync ? members & warp.live : members;
+  switch (rendezvous.op) {
+    case Op::kBarWarpSync:
+    case Op::kShuffle:
+    case Op::kVote:
+    case Op::kElect:
+      return members & warp.live;
+    default:
+      return members;
+  }
 }
 
 struct Exchange {
@@ -90,7 +98,11 @@ bool meet(Fiber& fiber, const void* place, Op op, uint32_t members, bool aligned
   rendezvous.arrived |= bit;
   if (rendezvous.arrived != needed(warp, rendezvous)) {
     park(fiber, op, place);
-    return false;
+    Rendezvous& now = rendezvous_of(warp, members);
+    if (!now.unsettled) return false;
+    now.unsettled = false;
+    out = &now;
+    return true;
   }
   out = &rendezvous;
   return true;
@@ -168,12 +180,11 @@ unsigned elect(FfpaEmuThread* self, const void* place, unsigned members) {
 
 void lane_finished(Warp& warp) {
   const auto complete = [&](Rendezvous& rendezvous) {
-    if (rendezvous.op != Op::kBarWarpSync || rendezvous.arrived == 0 ||
+    if (rendezvous.arrived == 0 || rendezvous.unsettled ||
         rendezvous.arrived != needed(warp, rendezvous))
       return;
-    advance_clock(warp);
-    make_ready(warp, rendezvous.arrived);
-    rendezvous.arrived = 0;
+    rendezvous.unsettled = true;
+    make_ready(warp, rendezvous.arrived & -rendezvous.arrived);
   };
   complete(warp.all);
   for (Rendezvous& group : warp.groups) complete(group);

@@ -117,6 +117,7 @@ void Worker::set_up_block(const Launch& launch, unsigned rank, FfpaEmuIndex firs
     warp.fibers = &cluster_.fibers[size_t{rank} * threads + w * kWarpSize];
     warp.all.members = 0xffffffffu;
     warp.all.arrived = 0;
+    warp.all.unsettled = false;
     warp.groups.clear();
     warp.store_actor = 0;
     warp.stores = 0;

@@ -1,12 +1,15 @@
 // record_instructions FILE.json [ORDINAL [CAPABILITY]]: runs the programs of programs(), or those
 // of them that need CAPABILITY or later, on a CUDA device and writes their inputs and outputs.
-// Compiles on all processors first.
+//
+// Everything is compiled first, on all processors. A child process runs the programs; where one
+// fails, or does not end, its process is of no more use, and another goes on with the next.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -18,6 +21,8 @@ namespace {
 
 using namespace ffpa_jit;
 using namespace ffpa_jit::testing;
+
+constexpr unsigned kSecondsPerProgram = 3;
 
 struct Compiled {
   KernelBinary binary;
@@ -43,41 +48,42 @@ std::vector<Compiled> compile_all(const std::vector<Program>& programs, const Ta
   return compiled;
 }
 
-// Ends the process when a program has not come back in time: the others' records are kept.
-class Watchdog {
- public:
-  explicit Watchdog(const std::string& file) : file_(file), thread_([this] { watch(); }) {}
-  ~Watchdog() {
-    begin("");
-    done_ = true;
-    thread_.join();
-  }
-  void begin(const std::string& program) {
-    const std::lock_guard lock(mutex_);
-    program_ = program;
-    since_ = std::chrono::steady_clock::now();
-  }
-  void write(const nlohmann::ordered_json& out) { std::ofstream(file_) << out.dump() << '\n'; }
+void print(const Program& program, const std::string& text) {
+  std::printf("%-40s %s\n", program.name.c_str(), text.c_str());
+  std::fflush(stdout);
+}
 
- private:
-  void watch() {
-    while (!done_) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      const std::lock_guard lock(mutex_);
-      if (program_.empty() || std::chrono::steady_clock::now() - since_ < std::chrono::seconds(2))
-        continue;
-      std::printf("%-40s does not end\n", program_.c_str());
-      std::fflush(stdout);
-      std::_Exit(3);
+// In a child process: programs from `first` on, a line of JSON for each to `file`. Returns when all
+// are done.
+int run_from(size_t first, const std::vector<Program>& programs,
+             const std::vector<Compiled>& compiled, int ordinal, const std::string& file) {
+  std::ofstream out(file, std::ios::app);
+  size_t at = first;
+  try {
+    ::alarm(3 * kSecondsPerProgram);
+    const auto device = open_cuda_device(ordinal);
+    for (; at < programs.size(); ++at) {
+      const Program& program = programs[at];
+      nlohmann::ordered_json line{
+          {"index", at}, {"device", device->info().name}, {"name", program.name}};
+      if (compiled[at].failure.empty()) {
+        ::alarm(kSecondsPerProgram);
+        const Words words = run(program, *device, *device->load(compiled[at].binary));
+        const std::string difference = disagreement(program, words, program.expected);
+        print(program, difference.empty() ? "as the manual says" : difference);
+        line["record"] = {{"input", recorded(program.input, true)},
+                          {"output", recorded(words, program.agreement == Agreement::kBits)}};
+      } else {
+        print(program, compiled[at].failure);
+      }
+      out << line.dump() << std::endl;
     }
+  } catch (const Error& error) {
+    print(programs[at], std::string(error.what()).substr(0, 160));
+    return 1;
   }
-
-  std::string file_, program_;
-  std::chrono::steady_clock::time_point since_;
-  std::mutex mutex_;
-  std::atomic<bool> done_{false};
-  std::thread thread_;
-};
+  return 0;
+}
 
 }  // namespace
 
@@ -86,44 +92,43 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: record_instructions FILE.json [ORDINAL [CAPABILITY]]\n");
     return 2;
   }
-  int wrong = 0;
-  try {
-    const auto device = open_cuda_device(argc > 2 ? std::atoi(argv[2]) : 0);
-    const int least = argc > 3 ? std::atoi(argv[3]) : 0;
-    const Target target = device->info().target;
-    nlohmann::ordered_json out{{"device", device->info().name}, {"target", text_of(target)}};
-    std::vector<Program> chosen;
-    for (Program& program : programs()) {
-      if (program.capability >= least && program.capability <= target.compute_capability())
-        chosen.push_back(std::move(program));
-    }
-    const std::vector<Compiled> compiled = compile_all(chosen, target);
-    Watchdog watchdog(argv[1]);
-    for (size_t i = 0; i < chosen.size(); ++i) {
-      const Program& program = chosen[i];
-      std::string difference = compiled[i].failure;
-      if (difference.empty()) {
-        watchdog.begin(program.name);
-        try {
-          const Words words = run(program, *device, *device->load(compiled[i].binary));
-          difference = disagreement(program, words, program.expected);
-          const bool exact = program.agreement == Agreement::kBits;
-          out["programs"][program.name] = {{"input", recorded(program.input, true)},
-                                           {"output", recorded(words, exact)}};
-        } catch (const Error& error) {
-          difference = error.what();
-        }
-        watchdog.begin("");
-        watchdog.write(out);
-      }
-      std::printf("%-40s %s\n", program.name.c_str(),
-                  difference.empty() ? "as the manual says" : difference.c_str());
-      std::fflush(stdout);
-      wrong += !difference.empty();
-    }
-  } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
+  const std::string file = argv[1], lines = file + ".lines";
+  const int ordinal = argc > 2 ? std::atoi(argv[2]) : 0, least = argc > 3 ? std::atoi(argv[3]) : 0;
+  // The driver must not be in use in this process: children could not use it.
+  const Target target{TargetKind::kCuda, "sm_90a"};
+  std::vector<Program> chosen;
+  for (Program& program : programs()) {
+    if (program.capability >= least) chosen.push_back(std::move(program));
   }
-  return wrong != 0;
+  const std::vector<Compiled> compiled = compile_all(chosen, target);
+  std::remove(lines.c_str());
+  nlohmann::ordered_json out;
+  size_t done = 0, failed = 0;
+  while (done < chosen.size()) {
+    const pid_t child = ::fork();
+    if (child < 0) return 1;
+    if (child == 0) std::_Exit(run_from(done, chosen, compiled, ordinal, lines));
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    size_t next = done;
+    std::ifstream in(lines);
+    for (std::string line; std::getline(in, line);) {
+      const auto entry = nlohmann::ordered_json::parse(line);
+      next = std::max(next, entry.at("index").get<size_t>() + 1);
+      out["device"] = entry.at("device");
+      out["target"] = text_of(target);
+      if (entry.contains("record"))
+        out["programs"][entry.at("name").get<std::string>()] = entry.at("record");
+    }
+    if (status != 0) {
+      if (WIFSIGNALED(status)) print(chosen[next], "does not end");
+      ++failed;
+      ++next;
+    }
+    done = next;
+    if (failed > 12) break;
+  }
+  std::remove(lines.c_str());
+  std::ofstream(file) << out.dump() << '\n';
+  return failed != 0;
 }

@@ -70,8 +70,7 @@ std::string_view type_name(Type type) {
 }
 
 std::string literal_of(float number) {
-  if (std::isinf(number))
-    return number > 0 ? "number(__builtin_inff())" : "number(-__builtin_inff())";
+  if (std::isinf(number)) return number > 0 ? "infinity()" : "-infinity()";
   std::string digits = fmt::format("{}", number);
   if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
   return fmt::format("number({}f)", digits);

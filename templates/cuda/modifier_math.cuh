@@ -13,6 +13,7 @@ typedef bool Bool;
 
 FFPA_DEVICE Float number(float value) { return value; }
 FFPA_DEVICE Int integer(int value) { return value; }
+FFPA_DEVICE Float infinity() { return __builtin_bit_cast(float, 0x7f800000u); }
 //% if "to_float" in uses
 FFPA_DEVICE Float to_float(Int a) { return (float)a; }
 //% endif
@@ -94,7 +95,7 @@ FFPA_DEVICE Float exp(Float a) {
   const float high = clamped * 1.4426950408889634f;
   const float low = fma_rn(clamped, 1.925963033500e-8f, fma_rn(clamped, 1.4426950408889634f, -high));
   const float power = exp2f(high);
-  return power == __builtin_inff() ? power : fma_rn(power, low * 0.693147180559945f, power);
+  return power == infinity() ? power : fma_rn(power, low * 0.693147180559945f, power);
 }
 //% endif
 //% if "log" in uses

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <set>
 
+#include "problem/modifier/parse.h"
 #include "reference/attention_reference.h"
 #include "reference/comparison.h"
 
@@ -44,7 +46,16 @@ class Rows {
   int64_t batch = 0, heads = 0, kv_heads = 0;
 
   int64_t queries(int64_t b) const { return length(args_.q, args_.cu_seqlens_q, b); }
-  int64_t keys(int64_t b) const { return length(args_.k, args_.cu_seqlens_k, b); }
+  int64_t keys(int64_t b) const {
+    if (args_.seqlens_k.data) return static_cast<const int32_t*>(args_.seqlens_k.data)[b];
+    return length(args_.k, args_.cu_seqlens_k, b);
+  }
+  // The most keys that a sequence can have: masks and dropout count so far.
+  int64_t key_bound() const {
+    if (args_.layout == FFPA_JIT_VARLEN) return args_.max_seqlen_k;
+    const int64_t rows = args_.k.sizes[args_.layout == FFPA_JIT_BHND ? 2 : 1];
+    return args_.block_table.data ? rows * args_.block_table.sizes[1] : rows;
+  }
   int64_t total() const {
     int64_t rows = 0;
     for (int64_t b = 0; b < batch; ++b) rows += heads * queries(b);
@@ -120,8 +131,22 @@ class RowProblem {
     };
     args_ = ffpa::Attention();
     args_.q = view(args.q, args.cu_seqlens_q, row.head, row.query, 1);
-    args_.k = view(args.k, args.cu_seqlens_k, kv_head, 0, keys);
-    args_.v = view(args.v, args.cu_seqlens_k, kv_head, 0, keys);
+    if (args.block_table.data) {
+      args_.k = gathered(args, args.k, row.batch, kv_head, keys, page_memory_[0]);
+      args_.v = gathered(args, args.v, row.batch, kv_head, keys, page_memory_[1]);
+    } else {
+      args_.k = view(args.k, args.cu_seqlens_k, kv_head, 0, keys);
+      args_.v = view(args.v, args.cu_seqlens_k, kv_head, 0, keys);
+    }
+    if (args.sinks.rank != 0) {
+      args_.sinks =
+          ffpa::tensor(static_cast<float*>(args.sinks.data) + row.head, FFPA_JIT_FP32, {1});
+    }
+    if (args.score_modifier) {
+      modifier_ = modifier_of_row(args, rows, row);
+      args_.score_modifier = modifier_.c_str();
+      std::copy_n(args.modifier_tensors, FFPA_JIT_MAX_MODIFIER_TENSORS, args_.modifier_tensors);
+    }
     args_.o = args_.q;
     args_.o.sizes[3] = args.o.sizes[last];
     args_.softcap = args.softcap;
@@ -131,7 +156,7 @@ class RowProblem {
     args_.philox_seed = args.philox_seed;
     const bool varlen = args.layout == FFPA_JIT_VARLEN;
     const uint64_t max_q = varlen ? args.max_seqlen_q : rows.queries(row.batch);
-    const uint64_t max_k = varlen ? args.max_seqlen_k : keys;
+    const uint64_t max_k = rows.key_bound();
     args_.philox_offset =
         args.philox_offset + ((row.batch * rows.heads + row.head) * max_q + row.query) * max_k;
 
@@ -162,8 +187,66 @@ class RowProblem {
   const ffpa::Attention& args() const { return args_; }
 
  private:
+  // The row's place in the whole problem, written into the expression.
+  static std::string modifier_of_row(const ffpa_jit_attention_args& args, const Rows& rows,
+                                     const Row& row) {
+    ModifierTensors types{};
+    for (int i = 0; i < kMaxModifierTensors; ++i) {
+      const ffpa_jit_tensor& t = args.modifier_tensors[i];
+      types[i] = {static_cast<DType>(t.dtype), t.rank};
+    }
+    modifier::Expression expression = modifier::parse(args.score_modifier, types);
+    for (modifier::Node& node : expression.nodes) {
+      const auto become = [&](int64_t number) {
+        node.op = modifier::Op::kInteger;
+        node.integer = static_cast<int32_t>(number);
+      };
+      switch (node.op) {
+        case modifier::Op::kBatch:
+          become(row.batch);
+          break;
+        case modifier::Op::kHead:
+          become(row.head);
+          break;
+        case modifier::Op::kQuery:
+          become(row.query);
+          break;
+        case modifier::Op::kSeqlenQ:
+          become(rows.queries(row.batch));
+          break;
+        case modifier::Op::kHeads:
+          become(rows.heads);
+          break;
+        default:
+          break;
+      }
+    }
+    return text_of(expression);
+  }
+
+  // A sequence's rows of K or V from their pages.
+  static ffpa_jit_tensor gathered(const ffpa_jit_attention_args& args, const ffpa_jit_tensor& t,
+                                  int64_t batch, int64_t head, int64_t keys,
+                                  std::vector<std::byte>& memory) {
+    const int head_axis = args.layout == FFPA_JIT_BHND ? 1 : 2, row_axis = 3 - head_axis;
+    const int64_t page_size = t.sizes[row_axis], dim = t.sizes[3];
+    const auto bytes = static_cast<int64_t>(bytes_of(static_cast<DType>(t.dtype)));
+    const auto* table = static_cast<const int32_t*>(args.block_table.data);
+    memory.resize(static_cast<size_t>(keys * dim * bytes) + 1);
+    for (int64_t key = 0; key < keys; ++key) {
+      const int64_t page = table[batch * args.block_table.strides[0] + key / page_size];
+      const int64_t offset =
+          page * t.strides[0] + head * t.strides[head_axis] + key % page_size * t.strides[row_axis];
+      std::memcpy(memory.data() + key * dim * bytes, element_at(t, offset),
+                  static_cast<size_t>(dim * bytes));
+    }
+    return ffpa::tensor(memory.data(), static_cast<ffpa_jit_dtype>(t.dtype), {1, 1, keys, dim});
+  }
+
   ffpa::Attention args_;
   std::vector<unsigned char> visible_;
+  std::vector<std::byte> page_memory_[2];
+  std::string modifier_;
 };
 
 // The first and last row of every corner, and random ones between.

@@ -101,8 +101,16 @@ double forward_flops(const ffpa_jit_attention_args& args) {
     return per_pair * pairs * static_cast<double>(args.q.sizes[1]);
   }
   const int head = args.layout == FFPA_JIT_BHND ? 1 : 2, row = 3 - head;
-  return per_pair * visible_pairs(args.q.sizes[row], args.k.sizes[row], args.window_left, right) *
-         static_cast<double>(args.q.sizes[0]) * static_cast<double>(args.q.sizes[head]);
+  double pairs = 0;
+  if (const auto* keys = static_cast<const int32_t*>(args.seqlens_k.data)) {
+    for (int64_t b = 0; b < args.q.sizes[0]; ++b) {
+      pairs += visible_pairs(args.q.sizes[row], keys[b], args.window_left, right);
+    }
+  } else {
+    pairs = visible_pairs(args.q.sizes[row], args.k.sizes[row], args.window_left, right) *
+            static_cast<double>(args.q.sizes[0]);
+  }
+  return per_pair * pairs * static_cast<double>(args.q.sizes[head]);
 }
 
 }  // namespace ffpa_jit::cli

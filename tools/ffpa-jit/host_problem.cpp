@@ -98,6 +98,9 @@ std::unique_ptr<HostProblem> generate_problem(const ProblemSpec& spec, const Dev
   problem->name = short_text(spec);
   problem->family = spec.family;
   problem->args.family = problem->family.empty() ? nullptr : problem->family.c_str();
+  problem->score_modifier = spec.features.score_modifier;
+  problem->args.score_modifier =
+      problem->score_modifier.empty() ? nullptr : problem->score_modifier.c_str();
   problem->args.philox_seed = seed;
   problem->seed = seed;
   RandomStream random(seed);
@@ -119,6 +122,9 @@ std::unique_ptr<HostProblem> generate_problem(const ProblemSpec& spec, const Dev
     const std::vector<int32_t> offsets = varlen_offsets(resolved.batch, longest);
     std::memcpy(tensor->data, offsets.data(), offsets.size() * sizeof(int32_t));
   }
+  fill_features(
+      resolved, problem->args, [&](ffpa_jit_tensor& tensor) { problem->allocate(tensor); },
+      [&] { return random.normal(); });
   problem->allocate(problem->args.o);
   if (problem->args.lse.rank != 0) problem->allocate(problem->args.lse);
   return problem;

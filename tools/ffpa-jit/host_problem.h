@@ -19,6 +19,7 @@ struct HostProblem {
   ffpa::Attention args;  // data in `memory`
   std::vector<std::unique_ptr<std::byte[]>> memory;
   std::string family;                      // args.family points here
+  std::string score_modifier;              // args.score_modifier points here
   std::optional<io::HostTensor> expected;  // "out" of a file, shaped as O
   std::optional<uint64_t> seed;            // generated inputs only
 
@@ -30,8 +31,8 @@ struct HostProblem {
 int64_t elements_of(const ffpa_jit_tensor& tensor);
 size_t bytes_of(const ffpa_jit_tensor& tensor);
 
-// Normal Q, K, V and bias; masks with four keys of five visible; dropout numbers from the same
-// seed.
+// Normal Q, K, V and bias; masks with four keys of five visible; features as fill_features() says;
+// dropout numbers from the same seed.
 std::unique_ptr<HostProblem> generate_problem(const ProblemSpec& spec, const DeviceRef& device,
                                               uint64_t seed);
 

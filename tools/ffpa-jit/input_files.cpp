@@ -22,8 +22,9 @@ namespace {
 using io::Element;
 using io::HostTensor;
 
-constexpr std::array<std::string_view, 8> kNames = {
-    "q", "k", "v", "mask", "bias", "out", "cu_seqlens_q", "cu_seqlens_k"};
+constexpr std::array<std::string_view, 15> kNames = {
+    "q",  "k",  "v",  "mask", "bias",  "out",       "cu_seqlens_q", "cu_seqlens_k",
+    "t0", "t1", "t2", "t3",   "sinks", "seqlens_k", "block_table"};
 
 // The tensors of one input, read when asked for.
 struct Input {
@@ -189,6 +190,7 @@ class ProblemReader {
     }
     read_mask(args, *problem);
     read_bias(args, *problem);
+    read_features(args, *problem);
     make_outputs(args, varlen, *problem);
     try {
       api::checked_call(args, api::Purpose::kPrepare);
@@ -318,6 +320,49 @@ class ProblemReader {
       fail(name, fmt::format("has shape {}; two to four dimensions are expected",
                              io::text_of(tensor.sizes)));
     }
+  }
+
+  void read_features(ffpa::Attention& args, HostProblem& problem) const {
+    problem.score_modifier = spec_.features.score_modifier;
+    if (!problem.score_modifier.empty()) {
+      args.score_modifier = problem.score_modifier.c_str();
+      // A file may hold what another modifier reads.
+      for (int i = 0; i < FFPA_JIT_MAX_MODIFIER_TENSORS; ++i) {
+        const std::string name = fmt::format("t{}", i);
+        if (problem.score_modifier.find(name) != std::string::npos) {
+          args.modifier_tensors[i] = read_numbers(name, true, problem);
+        }
+      }
+    }
+    args.sinks = read_numbers("sinks", false, problem);
+    args.seqlens_k = read_numbers("seqlens_k", true, problem);
+    args.block_table = read_numbers("block_table", true, problem);
+    if (spec_.features.accumulate == "fp16") args.accumulate = FFPA_JIT_ACCUMULATE_FP16;
+  }
+
+  // fp32, or int32 where whole numbers are allowed; what is stored wider or narrower is converted.
+  ffpa_jit_tensor read_numbers(const std::string& name, bool whole, HostProblem& problem) const {
+    const std::string full = name_of(name);
+    if (full.empty()) return {};
+    const HostTensor tensor = input_.read(full);
+    if (tensor.element == Element::kInt32 && whole) return keep(tensor, DType::kInt32, problem);
+    if (tensor.element == Element::kInt64 && whole) {
+      HostTensor narrow{Element::kInt32, tensor.sizes,
+                        std::vector<std::byte>(4 * static_cast<size_t>(tensor.elements()))};
+      for (size_t i = 0; i < static_cast<size_t>(tensor.elements()); ++i) {
+        int64_t value = 0;
+        std::memcpy(&value, &tensor.bytes[8 * i], 8);
+        if (value < INT32_MIN || value > INT32_MAX) {
+          fail(name, fmt::format("holds {}; numbers of 32 bits are expected", value));
+        }
+        const auto word = static_cast<int32_t>(value);
+        std::memcpy(&narrow.bytes[4 * i], &word, 4);
+      }
+      return keep(narrow, DType::kInt32, problem);
+    }
+    const DType from =
+        activation_dtype(tensor.element, fmt::format("{}: tensor '{}'", input_.file, full));
+    return convert(tensor, from, DType::kFp32, problem);
   }
 
   void make_outputs(ffpa::Attention& args, bool varlen, HostProblem& problem) const {

@@ -17,10 +17,12 @@ OnDevice::OnDevice(HostProblem& problem, std::shared_ptr<Device> device)
     if (copy) device_->copy_to_device(memory, tensor.data, bytes, nullptr);
     tensor.data = memory;
   };
-  for (ffpa_jit_tensor* input : {&args_.q, &args_.k, &args_.v, &args_.mask, &args_.bias,
-                                 &args_.cu_seqlens_q, &args_.cu_seqlens_k}) {
+  for (ffpa_jit_tensor* input :
+       {&args_.q, &args_.k, &args_.v, &args_.mask, &args_.bias, &args_.cu_seqlens_q,
+        &args_.cu_seqlens_k, &args_.sinks, &args_.seqlens_k, &args_.block_table}) {
     upload(*input, true);
   }
+  for (ffpa_jit_tensor& tensor : args_.modifier_tensors) upload(tensor, true);
   upload(args_.o, false);
   upload(args_.lse, false);
   device_->synchronize(nullptr);

@@ -85,8 +85,8 @@ std::vector<int32_t> varlen_offsets(int64_t batch, int64_t longest) {
 }
 
 DescribedProblem::DescribedProblem(const ProblemSpec& given, const DeviceRef& device)
-    : family_(given.family) {
-  const ProblemSpec s = given.resolved();
+    : family_(given.family), spec_(given.resolved()) {
+  const ProblemSpec& s = spec_;
   for (const auto& [size, flag] : {std::pair{s.batch, "batch"},
                                    {s.heads, "heads"},
                                    {s.kv_heads, "kv-heads"},
@@ -138,7 +138,7 @@ DescribedProblem::DescribedProblem(const ProblemSpec& given, const DeviceRef& de
     const BroadcastPattern& p = s.mask.pattern;
     ffpa_jit_tensor mask = shaped(s.mask.kind == MaskKind::kBoolean ? DType::kBool : DType::kFp32,
                                   {p.batch ? s.batch : 1, p.head ? s.heads : 1,
-                                   p.query ? s.seqlen_q : 1, p.key ? s.seqlen_k : 1});
+                                   p.query ? s.seqlen_q : 1, p.key ? key_bound(s) : 1});
     (s.mask.kind == MaskKind::kBoolean ? args_.mask : args_.bias) = mask;
   }
   args_.is_causal = s.causal;
@@ -149,6 +149,7 @@ DescribedProblem::DescribedProblem(const ProblemSpec& given, const DeviceRef& de
   args_.has_softmax_scale = s.scale.has_value();
   args_.softmax_scale = s.scale.value_or(0);
   if (!family_.empty()) args_.family = family_.c_str();
+  describe_features(s, args_);
 }
 
 AttentionCall DescribedProblem::call() const {
@@ -209,6 +210,7 @@ std::string short_text(const ProblemSpec& given) {
   }
   if (s.dropout > 0) text += fmt::format(" dropout={}", s.dropout);
   if (s.softcap > 0) text += fmt::format(" softcap={}", s.softcap);
+  text += text_of(s.features);
   if (s.layout == Layout::kBnhd) text += " bnhd";
   if (s.layout == Layout::kVarlen) text += " varlen";
   return text;
@@ -256,6 +258,7 @@ void ProblemFlags::add_to(CLI::App& command) {
   command.add_option("--layout", layout_, "bhnd, bnhd or varlen")
       ->capture_default_str()
       ->type_name("L");
+  add_feature_flags(command, spec_.features);
   command.add_flag("--lse", spec_.lse, "Also compute the log-sum-exp of every row");
   command
       .add_option("--family", spec_.family,

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ffpa-jit/feature_spec.h"
 #include "ffpa_jit/ffpa_jit.hpp"
 #include "problem/problem.h"
 #include "runtime/attention_call.h"
@@ -48,6 +49,7 @@ struct ProblemSpec {
   double softcap = 0;
   std::optional<double> scale;
   bool lse = false;
+  FeatureSpec features;
   std::string family;  // empty: routed
 
   // 0 filled in.
@@ -68,6 +70,7 @@ class DescribedProblem {
 
  private:
   std::string family_;
+  ProblemSpec spec_;  // args_ points at its texts
   ffpa::Attention args_;
 };
 

@@ -131,16 +131,12 @@ class Warmup {
 
  private:
   void assign(size_t index, int64_t seqlen_q, const DeviceInfo& device) {
-    const WarmupProblem& problem = list_.problems[index];
     Assignment out;
     out.problem = index;
     out.seqlen_q = seqlen_q;
     out.target = text_of(device.target);
     out.device = device.name;
     try {
-      if (problem.sinks)
-        throw_error(FFPA_JIT_UNSUPPORTED,
-                    "attention sinks: no kernel family of this release has them");
       const DeviceRef ref = device_ref_of(device.target);
       const Inspection seen = inspect(runtime_, DescribedProblem(spec_of(out), ref).call(), device);
       out.family = seen.family;
@@ -276,7 +272,7 @@ class Warmup {
       const WarmupProblem& problem = list_.problems[each.problem];
       table.add({std::to_string(problem.layers),
                  problem.layer_type.empty() ? "-" : problem.layer_type,
-                 short_text(spec_of(each)) + (problem.sinks ? " sinks" : ""), each.target,
+                 short_text(spec_of(each)), each.target,
                  each.refused.empty() ? each.family : "-", each.refused.empty() ? each.config : "-",
                  state_of(each)});
     }

@@ -131,7 +131,18 @@ WarmupProblem problem_of(const nlohmann::json& object, const std::string& path,
     spec.window_right = (*window)[1].get<int64_t>();
   }
   out.layers = static_cast<int>(fields.size("layers", 1));
-  out.sinks = fields.get<bool>("sinks", false, "true or false");
+  FeatureSpec& features = spec.features;
+  features.sinks = fields.get<bool>("sinks", false, "true or false");
+  features.seqlens_k = fields.get<bool>("seqlens_k", false, "true or false");
+  features.page_size = fields.get<int64_t>("page_size", 0, "a whole number");
+  features.accumulate = fields.get<std::string>("accumulate", "fp32", "a text");
+  features.score_modifier = fields.get<std::string>("score_modifier", "", "a text");
+  if (const nlohmann::json* tensors = fields.find("modifier_tensors")) {
+    for (const nlohmann::json& tensor : tensors->is_array() ? *tensors : nlohmann::json()) {
+      if (!tensor.is_string()) fields.fail("modifier_tensors", "is not a list of texts");
+      features.modifier_tensors.push_back(tensor.get<std::string>());
+    }
+  }
   out.chunk = fields.get<int64_t>("chunk", 0, "a whole number");
   out.layer_type = fields.get<std::string>("layer_type", "", "a text");
   fields.find("targets");  // what warmup prints about a problem is no part of it
@@ -156,7 +167,7 @@ WarmupProblem problem_of(const ModelProblem& model, const ModelSizes& sizes) {
   if (sizes.prefill) out.seqlens_q.push_back(sizes.seqlen);
   if (sizes.decode) out.seqlens_q.push_back(1);
   out.layers = model.layers;
-  out.sinks = model.sinks;
+  out.spec.features.sinks = model.sinks;
   out.chunk = model.chunk;
   out.layer_type = model.layer_type;
   return out;
@@ -186,7 +197,7 @@ Json WarmupProblem::json() const {
            {"causal", s.causal},
            {"window", windowed ? Json{s.window_left, s.window_right} : Json(nullptr)},
            {"softcap", s.softcap},
-           {"sinks", sinks},
+           {"sinks", s.features.sinks},
            {"dtype", name_of(s.dtype)},
            {"layers", layers},
            {"batch", s.batch},
@@ -199,6 +210,11 @@ Json WarmupProblem::json() const {
                               text_of(s.mask.pattern));
   }
   if (s.dropout > 0) out["dropout"] = s.dropout;
+  if (!s.features.score_modifier.empty()) out["score_modifier"] = s.features.score_modifier;
+  if (!s.features.modifier_tensors.empty()) out["modifier_tensors"] = s.features.modifier_tensors;
+  if (s.features.seqlens_k) out["seqlens_k"] = true;
+  if (s.features.page_size) out["page_size"] = s.features.page_size;
+  if (s.features.accumulate != "fp32") out["accumulate"] = s.features.accumulate;
   if (s.lse) out["lse"] = true;
   if (!s.family.empty()) out["family"] = s.family;
   if (!layer_type.empty()) out["layer_type"] = layer_type;

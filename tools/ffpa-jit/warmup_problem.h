@@ -17,7 +17,6 @@ struct WarmupProblem {
   std::vector<int64_t> seqlens_q;  // query lengths to prepare: of a model, prefill and decode
   std::string layer_type = {};     // of a model's config; else empty
   int layers = 1;
-  bool sinks = false;
   int64_t chunk = 0;
 
   Json json() const;

@@ -52,6 +52,20 @@ FFPA_DEVICE bool word_keeps(unsigned word, float p) {
   return uniform > p;
 }
 
+// The lowest word that is kept: word_keeps() grows with the word, so that this is all there is to compare with.
+FFPA_DEVICE unsigned first_kept_word(float p) {
+  unsigned first = 0, last = 0xffffffffu;  // which every p below 1 keeps
+  while (first < last) {
+    const unsigned middle = first + (last - first) / 2;
+    if (word_keeps(middle, p)) {
+      last = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  return first;
+}
+
 FFPA_DEVICE bool dropout_keeps(unsigned long long seed, unsigned long long element, float p) {
   return word_keeps(philox_word(seed, element), p);
 }

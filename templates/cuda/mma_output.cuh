@@ -34,6 +34,58 @@ FFPA_DEVICE void row_sums(RowState& state, unsigned smem) {
 }
 
 // A row that saw no key: O = 0, LSE = -infinity.
+struct RowResult {
+  float inverse;  // what O is multiplied by
+  float lse;
+};
+FFPA_DEVICE RowResult result_of(const RowState& state, const ForwardParams& params, int i, int h) {
+  const float sum = state.sum[i][h];
+  return {sum == 0.0f ? 0.0f : {{ "params.dropout_scale" if dropout else "1.0f" }} / sum,
+          sum == 0.0f ? -kInfinity : state.origin[i][h] * (exponent_scale(params) / kLog2e) + logf(sum)};
+}
+
+FFPA_DEVICE Element* o_row(const ForwardParams& params, const Tile& tile, const RowPlace& place) {
+  return (Element*)params.o + offset_of(tile, place.head, tile.q_row + place.q, params.o_stride_batch,
+                                        params.o_stride_head, params.o_stride_row);
+}
+//% if lse
+FFPA_DEVICE void store_lse(const ForwardParams& params, const Tile& tile, const RowPlace& place, float lse) {
+  params.lse[offset_of(tile, place.head, tile.q_row + place.q, params.lse_stride_batch, params.lse_stride_head, 1)] =
+      lse;
+}
+//% endif
+
+//% if packed
+// O and LSE over this block's share of the keys, for cuda/mma_merge.cu.j2.
+FFPA_DEVICE void store_part(const OutTile& out, RowState& state, unsigned smem, const ForwardParams& params,
+                            const Tile& tile) {
+  row_sums(state, smem);
+  const long long rows = (long long)params.batch * params.heads_q * params.seqlen_q;
+  float* all_o = (float*)params.workspace;
+  float* all_lse = all_o + tile.parts * rows * kHeadDimV;
+#pragma unroll
+  for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int row_of_tile = tile.row_begin + row_of(i, h);
+      if (row_of_tile >= tile.rows) continue;
+      const RowPlace place = place_of(tile, row_of_tile);
+      const RowResult result = result_of(state, params, i, h);
+      const long long row = ((long long)tile.batch * params.heads_q + place.head) * params.seqlen_q + place.q;
+      if (warp_n() == 0 && lane() % 4 == 0) all_lse[row * tile.parts + tile.part] = result.lse;
+      float* to = all_o + (tile.part * rows + row) * kHeadDimV;
+#pragma unroll
+      for (int j = 0; j < kOTiles; ++j) {
+        const int column = column_of(j);
+        if (kHeadDimV < kWarpsN * kColumns && column >= kHeadDimV) break;
+        to[column] = out.value[i][j][2 * h] * result.inverse;
+        to[column + 1] = out.value[i][j][2 * h + 1] * result.inverse;
+      }
+    }
+  }
+}
+//% endif
+
 FFPA_DEVICE void store(const OutTile& out, RowState& state, unsigned smem, const ForwardParams& params,
                        const Tile& tile) {
   row_sums(state, smem);
@@ -44,35 +96,14 @@ FFPA_DEVICE void store(const OutTile& out, RowState& state, unsigned smem, const
       const int row = tile.row_begin + row_of(i, h);
       if (row >= tile.rows) continue;
       const RowPlace place = place_of(tile, row);
-      const float sum = state.sum[i][h];
-      const float inverse = sum == 0.0f ? 0.0f : {{ "params.dropout_scale" if dropout else "1.0f" }} / sum;
-//% if lse or split_kv > 1
-      const float lse = sum == 0.0f ? -kInfinity
-                                    : state.origin[i][h] * (exponent_scale(params) / kLog2e) + logf(sum);
-//% endif
-//% if split_kv > 1
-      const long long rows = (long long)params.batch * params.heads_q * params.seqlen_q;
-      const long long at = tile.split * rows +
-                           ((long long)tile.batch * params.heads_q + place.head) * params.seqlen_q + place.q;
-      float* partial = (float*)params.workspace;
-      if (warp_n() == 0 && lane() % 4 == 0) partial[at] = lse;
-      float* to = partial + {{ split_kv }} * rows + at * kHeadDimV;
-#pragma unroll
-      for (int j = 0; j < kOTiles; ++j) {
-        const int column = column_of(j);
-        if (kHeadDimV < kWarpsN * kColumns && column >= kHeadDimV) break;
-        to[column] = out.value[i][j][2 * h] * inverse;
-        to[column + 1] = out.value[i][j][2 * h + 1] * inverse;
-      }
-//% else
-      Element* to = (Element*)params.o + offset_of(tile, place.head, tile.q_row + place.q, params.o_stride_batch,
-                                                   params.o_stride_head, params.o_stride_row);
+      const RowResult result = result_of(state, params, i, h);
+      Element* to = o_row(params, tile, place);
       const bool paired = ((unsigned long long)to & 3) == 0;
 #pragma unroll
       for (int j = 0; j < kOTiles; ++j) {
         const int column = column_of(j);
         if (kHeadDimV < kWarpsN * kColumns && column >= kHeadDimV) break;
-        const unsigned pair = pack(out.value[i][j][2 * h] * inverse, out.value[i][j][2 * h + 1] * inverse);
+        const unsigned pair = pack(out.value[i][j][2 * h] * result.inverse, out.value[i][j][2 * h + 1] * result.inverse);
         if (paired) {
           *(unsigned*)(to + column) = pair;
         } else {
@@ -81,11 +112,7 @@ FFPA_DEVICE void store(const OutTile& out, RowState& state, unsigned smem, const
         }
       }
 //% if lse
-      if (warp_n() == 0 && lane() % 4 == 0) {
-        params.lse[offset_of(tile, place.head, tile.q_row + place.q, params.lse_stride_batch, params.lse_stride_head,
-                             1)] = lse;
-      }
-//% endif
+      if (warp_n() == 0 && lane() % 4 == 0) store_lse(params, tile, place, result.lse);
 //% endif
     }
   }

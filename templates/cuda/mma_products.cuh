@@ -35,18 +35,29 @@ struct QueryFragments {
 
 // scores += Q K^T over the chunk's columns. K is [key][column]: B's columns are rows of shared memory.
 FFPA_DEVICE void qk(ScoreTile& scores, const QueryFragments& query, unsigned smem, Ring& ring, unsigned k,
-                    int chunk) {
+                    int chunk, int kv) {
   const unsigned q_lane = q_address(smem) + chunk * kChunkD * 2;
   // Keys 0-7 at the lower and the upper 8 columns, then keys 8-15.
   const unsigned k_lane = k + (warp_n() * kKeys + lane() / 16 * 8 + lane() % 8) * kKPitch + lane() / 8 % 2 * 16;
+  // The first fragments are asked for before the next copies are worked out: the one waits for memory meanwhile.
+  unsigned first_a[kMTiles][4], first_b[4];
+  if constexpr (!kQInRegisters) {
+#pragma unroll
+    for (int i = 0; i < kMTiles; ++i) ldmatrix_x4(first_a[i], q_lane + i * 16 * kQPitch);
+  }
+  ldmatrix_x4(first_b, k_lane);
+  ring.begin<false>(kv);
+//% if fp16_accumulate
+  Sums sums[kMTiles][kSTiles];
+//% endif
 #pragma unroll
   for (int step = 0; step < kChunkD / 16; ++step) {
     unsigned a[kMTiles][4];
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) {
-      if constexpr (kQInRegisters) {
+      if (kQInRegisters || step == 0) {
 #pragma unroll
-        for (int r = 0; r < 4; ++r) a[i][r] = query.value[step][i][r];
+        for (int r = 0; r < 4; ++r) a[i][r] = kQInRegisters ? query.value[kQInRegisters ? step : 0][i][r] : first_a[i][r];
       } else {
         ldmatrix_x4(a[i], q_lane + i * 16 * kQPitch + step * 32);
       }
@@ -55,14 +66,26 @@ FFPA_DEVICE void qk(ScoreTile& scores, const QueryFragments& query, unsigned sme
     for (int j = 0; j < kSTiles; j += 2) {
       ring.copy<false>(step * kSTiles / 2 + j / 2, kChunkD / 16 * kSTiles / 2);
       unsigned b[4];
-      ldmatrix_x4(b, k_lane + j * 8 * kKPitch + step * 32);
+      if (step == 0 && j == 0) {
+#pragma unroll
+        for (int r = 0; r < 4; ++r) b[r] = first_b[r];
+      } else {
+        ldmatrix_x4(b, k_lane + j * 8 * kKPitch + step * 32);
+      }
 #pragma unroll
       for (int i = 0; i < kMTiles; ++i) {
-        mma(scores.value[i][j], a[i], b[0], b[1]);
-        mma(scores.value[i][j + 1], a[i], b[2], b[3]);
+        mma({{ "sums" if fp16_accumulate else "scores.value" }}[i][j], a[i], b[0], b[1]);
+        mma({{ "sums" if fp16_accumulate else "scores.value" }}[i][j + 1], a[i], b[2], b[3]);
       }
     }
   }
+//% if fp16_accumulate
+#pragma unroll
+  for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
+    for (int j = 0; j < kSTiles; ++j) add(scores.value[i][j], sums[i][j]);
+  }
+//% endif
 }
 
 FFPA_DEVICE unsigned probs_address(unsigned smem, int row, int key) {
@@ -78,7 +101,8 @@ FFPA_DEVICE void place(const ProbTile& probs, unsigned smem) {
       for (int j = 0; j < kSTiles; ++j) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          st_shared_u32(probs_address(smem, row_of(i, h), key_of(j)), probs.value[i][j / 2][j % 2 * 2 + h]);
+          st_shared_u32(probs_address(smem, row_of(i, h), first_key() + key_step(j, 0)),
+                        probs.value[i][j / 2][j % 2 * 2 + h]);
         }
       }
     }
@@ -86,27 +110,77 @@ FFPA_DEVICE void place(const ProbTile& probs, unsigned smem) {
 }
 
 // out += P V over the chunk's keys. V is [key][column]: B's rows are rows of shared memory, hence the transposition.
-FFPA_DEVICE void pv(OutTile& out, const ProbTile& probs, unsigned smem, Ring& ring, unsigned v, int chunk) {
+FFPA_DEVICE void pv(OutTile& out, const ProbTile& probs, unsigned smem, Ring& ring, unsigned v, int chunk, int kv) {
   const unsigned p_lane = a_address(smem + kProbsBegin, kProbsPitch, warp_m() * kRows) + chunk * kChunkN * 2;
   // Keys 0-7 and 8-15 at the lower 8 columns, then at the upper 8.
   const unsigned v_lane = v + lane() % 16 * kVPitch + warp_n() * kColumns * 2 + lane() / 16 * 16;
+//% if fp16_accumulate
+  constexpr int kSteps = kChunkN / 16;
+  unsigned a[kSteps][kMTiles][4];
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+    for (int i = 0; i < kMTiles; ++i) {
+      if constexpr (kWarpsN > 1) {
+        ldmatrix_x4(a[step][i], p_lane + i * 16 * kProbsPitch + step * 32);
+      } else {
+#pragma unroll
+        for (int r = 0; r < 4; ++r) a[step][i][r] = probs.value[i][kWarpsN == 1 ? step : 0][r];
+      }
+    }
+  }
+  ring.begin<true>(kv);
+#pragma unroll
+  for (int j = 0; j < kOTiles; j += 2) {
+    Sums sums[kMTiles][2];
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      ring.copy<true>(j / 2 * kSteps + step, kSteps * kOTiles / 2);
+      unsigned b[4];
+      ldmatrix_x4_trans(b, v_lane + step * 16 * kVPitch + j * 16);
+#pragma unroll
+      for (int i = 0; i < kMTiles; ++i) {
+        mma(sums[i][0], a[step][i], b[0], b[1]);
+        mma(sums[i][1], a[step][i], b[2], b[3]);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kMTiles; ++i) {
+      add(out.value[i][j], sums[i][0]);
+      add(out.value[i][j + 1], sums[i][1]);
+    }
+  }
+}
+//% else
+  unsigned first_a[kMTiles][4], first_b[4];
+  if constexpr (kWarpsN > 1) {
+#pragma unroll
+    for (int i = 0; i < kMTiles; ++i) ldmatrix_x4(first_a[i], p_lane + i * 16 * kProbsPitch);
+  }
+  ldmatrix_x4_trans(first_b, v_lane);
+  ring.begin<true>(kv);
 #pragma unroll
   for (int step = 0; step < kChunkN / 16; ++step) {
     unsigned a[kMTiles][4];
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) {
-      if constexpr (kWarpsN > 1) {
-        ldmatrix_x4(a[i], p_lane + i * 16 * kProbsPitch + step * 32);
-      } else {
+      if (kWarpsN == 1 || step == 0) {
 #pragma unroll
-        for (int r = 0; r < 4; ++r) a[i][r] = probs.value[i][step][r];
+        for (int r = 0; r < 4; ++r) a[i][r] = kWarpsN == 1 ? probs.value[i][kWarpsN == 1 ? step : 0][r] : first_a[i][r];
+      } else {
+        ldmatrix_x4(a[i], p_lane + i * 16 * kProbsPitch + step * 32);
       }
     }
 #pragma unroll
     for (int j = 0; j < kOTiles; j += 2) {
       ring.copy<true>(step * kOTiles / 2 + j / 2, kChunkN / 16 * kOTiles / 2);
       unsigned b[4];
-      ldmatrix_x4_trans(b, v_lane + step * 16 * kVPitch + j * 16);
+      if (step == 0 && j == 0) {
+#pragma unroll
+        for (int r = 0; r < 4; ++r) b[r] = first_b[r];
+      } else {
+        ldmatrix_x4_trans(b, v_lane + step * 16 * kVPitch + j * 16);
+      }
 #pragma unroll
       for (int i = 0; i < kMTiles; ++i) {
         mma(out.value[i][j], a[i], b[0], b[1]);
@@ -115,9 +189,10 @@ FFPA_DEVICE void pv(OutTile& out, const ProbTile& probs, unsigned smem, Ring& ri
     }
   }
 }
+//% endif
 //% if hides
 
-//% if masked
+//% if checked
 // Whether O has come out NaN or infinite somewhere: V may have held such a value where a weight is 0.
 FFPA_DEVICE bool has_nonfinite(const OutTile& out) {
   bool finite = true;

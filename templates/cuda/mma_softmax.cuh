@@ -1,5 +1,5 @@
 // Masks, online softmax and dropout of cuda/mma_forward.cu.j2, on scores in registers.
-//% set natural = softcap or bias
+//% set natural = softcap or bias or sinks or modifier
 
 // Running softmax of the lane's rows. `origin` is the score that weights are relative to: not always the maximum (see
 // online_softmax). `sum` is the lane's own share.
@@ -8,7 +8,7 @@ struct RowState {
   float sum[kMTiles][2];
 };
 
-FFPA_DEVICE RowState no_keys_yet() {
+FFPA_DEVICE RowState no_keys_yet({{ "const ForwardParams& params, const Tile& tile" if sinks }}) {
   RowState state;
 #pragma unroll
   for (int i = 0; i < kMTiles; ++i) {
@@ -16,6 +16,14 @@ FFPA_DEVICE RowState no_keys_yet() {
     for (int h = 0; h < 2; ++h) {
       state.origin[i][h] = -kInfinity;
       state.sum[i][h] = 0.0f;
+//% if sinks
+      // A row begins with its virtual key, whose value is 0: in one lane's share, in one block's part.
+//% if packed
+      if (tile.part != 0) continue;
+//% endif
+      state.origin[i][h] = params.sinks[place_of(tile, tile.row_begin + row_of(i, h)).head];
+      if (warp_n() == 0 && lane() % 4 == 0 && state.origin[i][h] != -kInfinity) state.sum[i][h] = 1.0f;
+//% endif
     }
   }
   return state;
@@ -72,6 +80,27 @@ FFPA_DEVICE void scale_scores(ScoreTile& scores, const ForwardParams& params) {
   }
 }
 
+//% if modifier
+FFPA_DEVICE void modify_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile, int kv) {
+#pragma unroll
+  for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const RowPlace place = place_of(tile, tile.row_begin + row_of(i, h));
+#pragma unroll
+      for (int j = 0; j < kSTiles; ++j) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          float& score = scores.value[i][j][2 * h + e];
+          score = modifier::modified(params, score, tile.batch, place.head, place.q, kv + first_key() + key_step(j, e),
+                                     tile.seqlen_q, tile.seqlen_k);
+        }
+      }
+    }
+  }
+}
+
+//% endif
 // Whether some row of the tile does not see some key of [kv, kv + kBlockN).
 FFPA_DEVICE bool is_partial(const ForwardParams& params, const Tile& tile, int kv) {
 //% if mask or bias
@@ -83,83 +112,98 @@ FFPA_DEVICE bool is_partial(const ForwardParams& params, const Tile& tile, int k
 }
 
 //% if mask or bias
-// What a boolean mask holds for the lane's scores, two bytes a pair, loaded before Q K^T so that nothing waits for it
-// after; where registers are left for that.
-//% set alone = not (window_left or window_right or bias or dropout or softcap or varlen)
-constexpr bool kMaskAhead = {{ "true" if alone else "false" }} && kWarpsN > 1 && kMTiles * kSTiles <= 8 &&
-                            kMTiles * (kOTiles + kSTiles) <= 40;
-struct MaskAhead {
-  unsigned short pair[kMTiles][2][kSTiles];
-};
+// What a mask holds for the lane's scores of one row, packed: groups of keys one after the other.
+constexpr int kGroup = kFours ? 4 : 2;
+constexpr int kGroups = 2 * kSTiles / kGroup;
 
-// What a mask holds for the lane's scores of one row.
 template <typename Value>
 struct MaskRow {
-  Value value[kSTiles][2];
+  static constexpr int kWords = (kGroup * sizeof(Value) + 3) / 4;
+  unsigned word[kGroups][kWords];
+
+  // A whole group, aligned. As words: taken apart only when it is used, since that waits for it.
+  FFPA_DEVICE void load(int g, const Value* from) {
+    if constexpr (kGroup * sizeof(Value) < 4) {
+      word[g][0] = *(const unsigned short*)from;
+    } else {
+      struct alignas(4 * kWords) Words {
+        unsigned word[kWords];
+      };
+      const Words words = *(const Words*)from;
+#pragma unroll
+      for (int w = 0; w < kWords; ++w) word[g][w] = words.word[w];
+    }
+  }
+  FFPA_DEVICE void set(int g, int s, Value value) {
+    constexpr int kOfWord = 4 / sizeof(Value);
+    if constexpr (sizeof(Value) == 4) {
+      word[g][s] = __builtin_bit_cast(unsigned, value);
+    } else {
+      const unsigned bits = (unsigned)value << s % kOfWord * (8 * sizeof(Value));
+      word[g][s / kOfWord] = s % kOfWord == 0 ? bits : word[g][s / kOfWord] | bits;
+    }
+  }
+  // Of element e of n-tile j of S.
+  FFPA_DEVICE Value at(int j, int e) const {
+    const int g = kFours ? j / 2 : j;
+    const int s = kFours ? j % 2 * 2 + e : e;
+    constexpr int kOfWord = 4 / sizeof(Value);
+    if constexpr (sizeof(Value) == 4) {
+      return __builtin_bit_cast(Value, word[g][s]);
+    } else {
+      return (Value)(word[g][s / kOfWord] >> s % kOfWord * (8 * sizeof(Value)));
+    }
+  }
 };
+
+template <typename Value>
+struct MaskTile {
+  MaskRow<Value> row[kMTiles][2];
+};
+
+// M-tiles whose masks are loaded before Q K^T, so that nothing waits for them after: as many as leave registers.
+constexpr int kMaskWords =
+    2 * kGroups * (0{{ " + MaskRow<unsigned char>::kWords" if mask else "" }}{{ " + MaskRow<BiasElement>::kWords" if bias else "" }});
+constexpr int kFreeRegisters = {{ 168 if dropout or softcap or varlen or window_left else 174 if bias == "fp32" else 180 }} - 4 * kMTiles * (kOTiles + kSTiles);
+constexpr int kAhead = kFreeRegisters < 0 ? 0 : kFreeRegisters / kMaskWords < kMTiles ? kFreeRegisters / kMaskWords : kMTiles;
 
 // A mask in global memory.
 template <typename Value>
 struct Mask {
   const Value* row0;  // of the tile's batch entry
   long long stride_head, stride_row, stride_key;
-  bool paired;  // pairs of an even number of keys lie together and aligned in every row
+  int keys;      // a row has
+  bool grouped;  // groups of keys lie together and aligned in every row, the last one whole
 
   FFPA_DEVICE const Value* row_at(const Tile& tile, int row, int key) const {
     const RowPlace place = place_of(tile, tile.row_begin + row);
     return row0 + place.head * stride_head + place.q * stride_row + key * stride_key;
   }
 
-  // Of the lane's row (i, h), all before the first is used. Keys past the last are read as some other.
-  FFPA_DEVICE MaskRow<Value> load(const Tile& tile, int kv, int i, int h) const {
-    struct alignas(2 * sizeof(Value)) Pair {
-      Value value[2];
-    };
-    const int last = tile.seqlen_k - 1 - kv - key_of(0);
-    const Value* row = row_at(tile, row_of(i, h), kv + key_of(0));
-    MaskRow<Value> to;
-    if (paired) {
+  // Of the lane's row (i, h). Keys past the last are read as some other.
+  FFPA_DEVICE void load(MaskRow<Value>& to, const Tile& tile, int kv, int i, int h) const {
+    const int last = keys - 1 - kv - first_key();
+    const Value* row = row_at(tile, row_of(i, h), kv + first_key());
 #pragma unroll
-      for (int j = 0; j < kSTiles; ++j) {
-        const Pair pair = *(const Pair*)(row + (8 * j < last ? 8 * j : last - 1));
-        to.value[j][0] = pair.value[0];
-        to.value[j][1] = pair.value[1];
-      }
-    } else {
+    for (int g = 0; g < kGroups; ++g) {
+      const int key = key_step(g * kGroup / 2, 0);
+      if (grouped) {
+        to.load(g, row + (key <= last ? key : last - (kGroup - 1)));
+      } else {
 #pragma unroll
-      for (int j = 0; j < 2 * kSTiles; ++j) {
-        const int key = j / 2 * 8 + j % 2;
-        to.value[j / 2][j % 2] = row[(key < last ? key : last) * stride_key];
-      }
-    }
-    return to;
-  }
-
-  FFPA_DEVICE void load_ahead(MaskAhead& to, const Tile& tile, int kv) const {
-    if (!paired) return;
-    const int last = tile.seqlen_k - 1 - kv - key_of(0);
-#pragma unroll
-    for (int i = 0; i < kMTiles; ++i) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const Value* row = row_at(tile, row_of(i, h), kv + key_of(0));
-#pragma unroll
-        for (int j = 0; j < kSTiles; ++j) {
-          to.pair[i][h][j] = *(const unsigned short*)(row + (8 * j < last ? 8 * j : last - 1));
-        }
+        for (int s = 0; s < kGroup; ++s) to.set(g, s, row[(key + s < last ? key + s : last) * stride_key]);
       }
     }
   }
 
-  // As load(), of what load_ahead() has brought.
-  FFPA_DEVICE MaskRow<Value> row_of_ahead(const MaskAhead& ahead, int i, int h) const {
-    MaskRow<Value> to;
+  // Of the lane's rows in m-tiles [begin, end).
+  template <int kBegin, int kEnd>
+  FFPA_DEVICE void load_tiles(MaskTile<Value>& to, const Tile& tile, int kv) const {
 #pragma unroll
-    for (int j = 0; j < kSTiles; ++j) {
-      to.value[j][0] = (Value)ahead.pair[i][h][j];
-      to.value[j][1] = (Value)(ahead.pair[i][h][j] >> 8);
+    for (int i = kBegin; i < kEnd; ++i) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) load(to.row[i][h], tile, kv, i, h);
     }
-    return to;
   }
 
   // Asks for the rows of [kv, kv + kBlockN), so that they are near when load() reads them.
@@ -169,40 +213,69 @@ struct Mask {
     constexpr int kLines = (kBlockN + kLineKeys - 1) / kLineKeys;
     for (int piece = (int)threadIdx.x; piece < kBlockM * kLines; piece += kThreads) {
       const int key = kv + piece % kLines * kLineKeys;
-      if (key < tile.seqlen_k) prefetch_global_l1(row_at(tile, piece / kLines, key));
+      if (key < keys) prefetch_global_l1(row_at(tile, piece / kLines, key));
     }
   }
 };
 
 template <typename Value>
-FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const Tile& tile, long long stride_batch, long long stride_head,
-                                long long stride_row, long long stride_key) {
+FFPA_DEVICE Mask<Value> mask_at({{ "const ForwardParams& params, " if seqlens_k }}const void* tensor, const Tile& tile,
+                                long long stride_batch, long long stride_head, long long stride_row,
+                                long long stride_key) {
   const Value* row0 = (const Value*)tensor + tile.batch * stride_batch;
-  const bool paired = stride_key == 1 && ((tile.seqlen_k | stride_head | stride_row) & 1) == 0 &&
-                      (unsigned long long)row0 % (2 * sizeof(Value)) == 0;
-  return {row0, stride_head, stride_row, stride_key, paired};
+  const int keys = {{ "params" if seqlens_k else "tile" }}.seqlen_k;
+  const bool grouped = stride_key == 1 && ((keys | stride_head | stride_row) & (kGroup - 1)) == 0 &&
+                       (unsigned long long)row0 % (kGroup * sizeof(Value)) == 0;
+  return {row0, stride_head, stride_row, stride_key, keys, grouped};
 }
 
 //% endif
 //% if mask
 FFPA_DEVICE Mask<unsigned char> boolean_mask(const ForwardParams& params, const Tile& tile) {
-  return mask_at<unsigned char>(params.mask, tile, params.mask_stride_batch, params.mask_stride_head,
+  return mask_at<unsigned char>({{ "params, " if seqlens_k }}params.mask, tile, params.mask_stride_batch, params.mask_stride_head,
                                 params.mask_stride_row, params.mask_stride_key);
 }
 
 //% endif
 //% if bias
 FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const Tile& tile) {
-  return mask_at<BiasElement>(params.bias, tile, params.bias_stride_batch, params.bias_stride_head,
+  return mask_at<BiasElement>({{ "params, " if seqlens_k }}params.bias, tile, params.bias_stride_batch, params.bias_stride_head,
                               params.bias_stride_row, params.bias_stride_key);
 }
 
 //% endif
+//% if masked
+// What the tile's masks hold.
+struct Masks {
+//% if mask
+  MaskTile<unsigned char> boolean;
+//% endif
+//% if bias
+  MaskTile<BiasElement> additive;
+//% endif
+
+  FFPA_DEVICE void begin(const ForwardParams& params, const Tile& tile, int kv) {
+//% for name, member in [("boolean_mask", "boolean")] * mask + [("additive_mask", "additive")] * (1 if bias else 0)
+    {
+      const auto mask = {{ name }}(params, tile);
+      mask.template load_tiles<0, kAhead>({{ member }}, tile, kv);
+      if (kAhead < kMTiles) mask.prefetch(tile, kv);
+    }
+//% endfor
+  }
+  FFPA_DEVICE void finish(const ForwardParams& params, const Tile& tile, int kv) {
+//% for name, member in [("boolean_mask", "boolean")] * mask + [("additive_mask", "additive")] * (1 if bias else 0)
+    {{ name }}(params, tile).template load_tiles<kAhead, kMTiles>({{ member }}, tile, kv);
+//% endfor
+  }
+};
+
+//% endif
 // -infinity where a row does not see a key, whatever Q K^T came out as.
 FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile,
-                             int kv{{ ", const MaskAhead& ahead" if mask else "" }}) {
-//% if mask
-  const Mask<unsigned char> boolean = boolean_mask(params, tile);
+                             int kv{{ ", Masks& masks" if masked else "" }}) {
+//% if masked
+  masks.finish(params, tile, kv);
 //% endif
 #pragma unroll
   for (int i = 0; i < kMTiles; ++i) {
@@ -212,27 +285,21 @@ FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, con
       KeyRange visible = keys_of_row(params, tile, place.q);
       if (visible.end > tile.kv_end) visible.end = tile.kv_end;
 //% if window_left
-      const int begin = visible.begin - kv - key_of(0);
+      const int begin = visible.begin - kv - first_key();
 //% endif
-      const int end = visible.end - kv - key_of(0);  // as the loop below counts keys
-//% if mask
-      const MaskRow<unsigned char> mask =
-          kMaskAhead && boolean.paired ? boolean.row_of_ahead(ahead, i, h) : boolean.load(tile, kv, i, h);
-//% endif
-//% if bias
-      const MaskRow<BiasElement> biases = additive_mask(params, tile).load(tile, kv, i, h);
-//% endif
+      const int end = visible.end - kv - first_key();  // as key_step() counts
 #pragma unroll
       for (int j = 0; j < kSTiles; ++j) {
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
           float& score = scores.value[i][j][2 * h + e];
-          bool shown = 8 * j + e < end{{ " && 8 * j + e >= begin" if window_left else "" }};
+          const int key = key_step(j, e);
+          bool shown = key < end{{ " && key >= begin" if window_left else "" }};
 //% if mask
-          shown = shown && mask.value[j][e] != 0;
+          shown = shown && masks.boolean.row[i][h].at(j, e) != 0;
 //% endif
 //% if bias
-          const float bias = {{ "" if bias == "fp32" else "to_float" }}(biases.value[j][e]);
+          const float bias = {{ "" if bias == "fp32" else "to_float" }}(masks.additive.row[i][h].at(j, e));
           shown = shown && bias != -kInfinity;
           score += bias;
 //% endif
@@ -349,10 +416,10 @@ FFPA_DEVICE unsigned kept_of_block(unsigned long long seed, unsigned long long e
   return kept;
 }
 
-// Bit 2 j + e: whether score (j, e) of a row is kept; `row` is the element of key_of(0).
+// Bit 2 j + e: whether score (j, e) of a row is kept; `row` is the element of first_key().
 FFPA_DEVICE unsigned kept_of_row(unsigned long long seed, unsigned long long row, float p, bool aligned) {
   unsigned kept = 0;
-  if (aligned) {
+  if (aligned && !kFours) {
     // A block of four elements lies on two lanes. The even one decides the even n-tiles' block, the odd one the odd's.
     const int odd = lane() % 2;
 #pragma unroll
@@ -367,24 +434,46 @@ FFPA_DEVICE unsigned kept_of_row(unsigned long long seed, unsigned long long row
   } else {
 #pragma unroll 1
     for (int bit = 0; bit < 2 * kSTiles; ++bit) {
-      kept |= (unsigned)dropout_keeps(seed, row + (unsigned)(bit / 2 * 8 + bit % 2), p) << bit;
+      kept |= (unsigned)dropout_keeps(seed, row + (unsigned)key_step(bit / 2, bit % 2), p) << bit;
     }
   }
   return kept;
 }
 
+// What dropout needs of the launch.
+struct Dropout {
+  PhiloxKey key;
+  unsigned first_kept;  // words from here on keep
+};
+FFPA_DEVICE Dropout dropout_of(const ForwardParams& params) {
+  return {philox_key(params), first_kept_word(params.dropout_p)};
+}
+
 // Dropped weights become 0. What is kept is scaled in store().
-FFPA_DEVICE void drop(ProbTile& probs, const ForwardParams& params, const Tile& tile, int kv,
-                      const PhiloxKey& philox) {
+FFPA_DEVICE void drop(ProbTile& probs, const ForwardParams& params, const Tile& tile, int kv, const Dropout& dropout) {
   static_assert(2 * kSTiles <= 32);
-  const bool aligned = ((philox.offset | (unsigned)params.seqlen_k) & 3) == 0;
+  const bool aligned = ((dropout.key.offset | (unsigned)params.seqlen_k) & 3) == 0;
 #pragma unroll
   for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const RowPlace place = place_of(tile, tile.row_begin + row_of(i, h));
-      const unsigned long long row = dropout_row(params, philox, tile.batch, place.head, place.q);
-      const unsigned kept = kept_of_row(philox.seed, row + (unsigned)(kv + key_of(0)), params.dropout_p, aligned);
+      const unsigned long long row =
+          dropout_row(params, dropout.key, tile.batch, place.head, place.q) + (unsigned)(kv + first_key());
+      if (kFours && aligned) {
+#pragma unroll
+        for (int four = 0; four < kSTiles / 2; ++four) {
+          const PhiloxBlock block = philox_block(dropout.key.seed, (row >> 2) + 4 * four);
+#pragma unroll
+          for (int pair = 0; pair < 2; ++pair) {
+            const unsigned low = block.word[2 * pair] >= dropout.first_kept ? 0xffffu : 0u;
+            const unsigned high = block.word[2 * pair + 1] >= dropout.first_kept ? 0xffff0000u : 0u;
+            probs.value[i][four][2 * pair + h] &= low | high;
+          }
+        }
+        continue;
+      }
+      const unsigned kept = kept_of_row(dropout.key.seed, row, params.dropout_p, aligned);
 #pragma unroll
       for (int j = 0; j < kSTiles; ++j) {
         const unsigned low = kept >> (2 * j) & 1, high = kept >> (2 * j + 1) & 1;

@@ -9,9 +9,11 @@ struct Tile {
   int rows;       // rows there are in all
   int seqlen_q, seqlen_k;
   long long q_row, k_row;     // varlen: packed row of the sequence's first token
-  int kv_begin, kv_end;       // keys that some row of the tile sees; split: and that are this block's
+  int kv_begin, kv_end;       // keys that some row of the tile sees; packed: and that are this block's
   int full_begin, full_end;   // keys that every row of the tile sees
-  int split;
+//% if packed
+  int part, parts;  // which of the blocks that share the tile's keys this one is
+//% endif
 };
 
 // A row of the tile's head, or of its group of heads.
@@ -28,8 +30,9 @@ FFPA_DEVICE unsigned row_blocks(const ForwardParams& params) {
   return ((unsigned)params.seqlen_q * heads_of_tile(params) + kBlockM - 1) / kBlockM;
 }
 
-//% if window_right
-// Heads whose blocks are ordered together: their K and V are read at the same pace, and share L2.
+//% if window_right or masked
+// Heads whose blocks are ordered together: their K and V are read at the same pace, and share L2; a mask that heads
+// share is read once for all of them.
 constexpr unsigned kHeadsTogether = 4096 / (kHeadDim + kHeadDimV) > 0 ? 4096 / (kHeadDim + kHeadDimV) : 1;
 //% endif
 
@@ -51,13 +54,14 @@ FFPA_DEVICE KeyRange keys_of_row(const ForwardParams& params, const Tile& tile, 
 // of several heads together, those with most keys first: the last ones to run are short.
 FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   Tile tile;
-//% if split_kv > 1
-  tile.split = (int)(index % {{ split_kv }});
-  index /= {{ split_kv }};
-//% endif
   const unsigned heads = params.heads_q / heads_of_tile(params);
   const unsigned blocks = row_blocks(params);
-//% if window_right
+//% if packed
+  tile.parts = (int)(gridDim.x / (heads * blocks * params.batch));
+  tile.part = (int)(index % tile.parts);
+  index /= tile.parts;
+//% endif
+//% if window_right or masked
   const unsigned all = heads * params.batch;
   const unsigned first_head = index / (blocks * kHeadsTogether) * kHeadsTogether;
   const unsigned together = all - first_head < kHeadsTogether ? all - first_head : kHeadsTogether;
@@ -80,7 +84,7 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   tile.q_row = 0;
   tile.k_row = 0;
   tile.seqlen_q = params.seqlen_q;
-  tile.seqlen_k = params.seqlen_k;
+  tile.seqlen_k = {{ "keys_of_sequence(params, tile.batch)" if seqlens_k else "params.seqlen_k" }};
 //% endif
   tile.rows = tile.seqlen_q * heads_of_tile(params);
 //% if packed
@@ -96,12 +100,13 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   tile.kv_end = of_last.end;
   tile.full_begin = of_last.begin;
   tile.full_end = of_first.end;
-//% if split_kv > 1
-  const int kv_blocks = (tile.kv_end - tile.kv_begin + kBlockN - 1) / kBlockN;
-  const int part = (kv_blocks + {{ split_kv }} - 1) / {{ split_kv }} * kBlockN;
-  const long long begin = tile.kv_begin + (long long)part * tile.split;
-  if (begin + part < tile.kv_end) tile.kv_end = (int)(begin + part);
-  tile.kv_begin = begin < tile.kv_end ? (int)begin : tile.kv_end;
+//% if packed
+  // As even as 16 keys allow: every block reads as much.
+  const int sixteens = tile.kv_end > tile.kv_begin ? (tile.kv_end - tile.kv_begin + 15) / 16 : 0;
+  const int begin = tile.kv_begin + (int)((long long)sixteens * tile.part / tile.parts) * 16;
+  const int end = tile.kv_begin + (int)((long long)sixteens * (tile.part + 1) / tile.parts) * 16;
+  tile.kv_begin = begin;
+  if (end < tile.kv_end) tile.kv_end = end;
 //% endif
   return tile;
 }

@@ -1,10 +1,10 @@
-// The `mma` family: templates/cuda/mma_forward.cu.j2, and for few queries cuda/mma_combine.cu.j2
-// behind it.
+// The `mma` family: templates/cuda/mma_forward.cu.j2, and where blocks share a tile's keys
+// cuda/mma_merge.cu.j2 behind it.
 //
 // A config's numbers: block_m rows and block_n keys a tile, block_d columns of a K chunk,
 // num_stages slots of the ring, num_warps. How the warps lie on a tile follows from them
 // (layout_of). split_kv: 0, or the query heads of a kv head are packed into one tile, whose keys
-// that many blocks share.
+// at most that many blocks share; how many is decided at each launch (parts_of).
 #include "plan/families/mma.h"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "plan/feature_context.h"
 #include "plan/features.h"
 
 namespace ffpa_jit {
@@ -24,7 +25,8 @@ constexpr int kDecodeQueries = 7;      // up to so many, heads are packed and ke
 constexpr int kMaxOutRegisters = 160;  // of a thread, for O
 constexpr int kMaxSplits = 128;
 constexpr char kEntry[] = "ffpa_mma_forward";
-constexpr char kCombineEntry[] = "ffpa_mma_combine";
+constexpr char kMergeEntry[] = "ffpa_mma_merge";
+constexpr int kProgrammaticCapability = 90;  // from here on, launches may overlap
 
 int divide_up(int64_t value, int64_t by) { return static_cast<int>((value + by - 1) / by); }
 int round_up(int value, int to) { return divide_up(value, to) * to; }
@@ -114,7 +116,9 @@ bool is_tight(const Problem& problem, const KernelConfig& config) {
                    (columns_of_warp(problem, layout.warps_n) + config.block_n / layout.warps_n) / 2;
   const bool windowed = problem.causal || problem.window_left || problem.window_right;
   const int modified = problem.has_mask + problem.has_bias + problem.dropout + problem.softcap +
-                       problem.window_left + (problem.layout == Layout::kVarlen);
+                       problem.window_left + (problem.layout == Layout::kVarlen) +
+                       2 * !problem.score_modifier.empty() + (problem.page_size != 0) +
+                       problem.fp16_accumulate;
   if (modified > 1) return held > (layout.warps_n > 1 ? 144 : 164);
   return (held > 164 && modified > 0) || (held > 184 && windowed && layout.warps_n > 1);
 }
@@ -129,13 +133,14 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
       {320, 96, 8, 128, 160, 3}, {512, 64, 8, 256, 64, 3},  {640, 64, 8, 128, 128, 3},
       {768, 48, 8, 128, 128, 3}, {1024, 32, 8, 256, 64, 3},
   };
-  static constexpr Row kFewRows[] = {
-      {256, 16, 4, 64, 256, 4},
-      {512, 16, 4, 64, 128, 5},
-      {1024, 16, 8, 128, 128, 4},
-  };
+  // One block a multiprocessor, with as much of K and V on its way as shared memory holds.
+  static constexpr Row kFewRows[] = {{64, 16, 8, 256, 64, 5}, {1024, 16, 8, 128, 128, 5}};
+  static constexpr Row kFewRowsSmall[] = {{64, 16, 4, 128, 64, 4}, {1024, 16, 4, 64, 128, 4}};
   const bool few = max_rows <= 16;
-  const std::span<const Row> rows = few ? std::span<const Row>(kFewRows) : kRows;
+  const bool small = shared_limit(capability) < int64_t{128} << 10;
+  const std::span<const Row> rows = !few    ? std::span<const Row>(kRows)
+                                    : small ? std::span<const Row>(kFewRowsSmall)
+                                            : std::span<const Row>(kFewRows);
   const Row& row = *std::find_if(rows.begin(), rows.end() - 1, [&](const Row& row) {
     return problem.head_dim_v <= row.max_columns;
   });
@@ -229,6 +234,51 @@ void check_config(const Problem& problem, const KernelConfig& config, int capabi
   }
 }
 
+// How many blocks share the keys of a tile of a shape: what takes least time by the bytes that a
+// multiprocessor moves.
+struct Parts {
+  int group, block_m, most;
+  int64_t key_bytes;  // of K and V
+  int64_t at_once;    // blocks
+
+  int64_t tiles(const Shape& shape) const {
+    return divide_up(shape.seqlen_q * group, block_m) * shape.batch * (shape.heads_q / group);
+  }
+
+  int operator()(const Shape& shape) const {
+    constexpr int64_t kBlock = 64 << 10;  // what starting and ending a block costs
+    constexpr int64_t kMerge = 64 << 10;  // what merging costs
+    int best = 1;
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (int parts = 1; parts <= most; ++parts) {
+      const int64_t keys = divide_up(shape.seqlen_k, parts);
+      if (parts > 1 && keys < 64) break;
+      const int64_t waves = divide_up(tiles(shape) * parts, at_once);
+      int64_t cost = waves * (keys * key_bytes + kBlock);
+      if (parts > 1) cost += kMerge;
+      if (cost >= least) continue;
+      least = cost;
+      best = parts;
+    }
+    return best;
+  }
+};
+
+Parts parts_of(const Problem& problem, const KernelConfig& config, const DeviceInfo& device) {
+  const WarpLayout layout = layout_of(problem, config);
+  const int64_t shared = shared_bytes(problem, config, layout) + 1024;
+  const int64_t resident =
+      std::min<int64_t>((shared_limit(device.target.compute_capability()) + 1024) / shared,
+                        blocks_per_multiprocessor(problem, config, layout));
+  Parts parts;
+  parts.group = config.split_kv > 0 ? problem.gqa_group : 1;
+  parts.block_m = config.block_m;
+  parts.most = std::max(config.split_kv, 1);
+  parts.key_bytes = 2 * (problem.head_dim + problem.head_dim_v);
+  parts.at_once = std::max(device.multiprocessors, 1) * std::max<int64_t>(resident, 1);
+  return parts;
+}
+
 class Mma final : public KernelFamily {
  public:
   std::string_view name() const override { return "mma"; }
@@ -254,7 +304,7 @@ class Mma final : public KernelFamily {
       return fmt::format("a bias is fp32 or {}, not {}", name_of(problem.dtype),
                          name_of(problem.bias_dtype));
     }
-    if (auto reason = lacks(problem, {})) return reason;
+    if (auto reason = lacks(problem, kEveryFeature)) return reason;
     if (tile_config(problem, capability, kMaxHeadDim).num_warps == 0) {
       return fmt::format("needs more shared memory for head dims {} and {} than the {} KiB of {}",
                          problem.head_dim, problem.head_dim_v, shared_limit(capability) >> 10,
@@ -272,18 +322,7 @@ class Mma final : public KernelFamily {
         tile_config(problem, capability, static_cast<int>(std::min<int64_t>(rows, kMaxHeadDim)));
     if (config.num_warps == 0) config = tile_config(problem, capability, kMaxHeadDim);
     if (config.num_warps == 0) return config;
-    // As many blocks as run at once, each with four tiles of keys at least.
-    const WarpLayout layout = layout_of(problem, config);
-    const int64_t resident = std::min<int64_t>(
-        (shared_limit(capability) + 1024) / (shared_bytes(problem, config, layout) + 1024),
-        blocks_per_multiprocessor(problem, config, layout));
-    const int64_t tiles =
-        std::max<int64_t>(1, shape.batch * shape.heads_kv * divide_up(rows, config.block_m));
-    const int64_t wanted =
-        std::max(device.multiprocessors, 1) * std::max<int64_t>(resident, 1) / tiles;
-    const int64_t possible = shape.seqlen_k / (4 * config.block_n);
-    config.split_kv =
-        static_cast<int>(std::clamp<int64_t>(std::min(wanted, possible), 1, kMaxSplits));
+    config.split_kv = kMaxSplits;
     return config;
   }
 
@@ -301,7 +340,8 @@ class Mma final : public KernelFamily {
                        {&KernelConfig::num_warps, {4, 8, 16}}}};
     if (!block_d.values.empty()) space.axes.push_back(block_d);
     if (shape.seqlen_q <= kDecodeQueries) {
-      space.axes.push_back({&KernelConfig::split_kv, {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128}});
+      space.axes.push_back(
+          {&KernelConfig::split_kv, {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128}});
     }
     return space;
   }
@@ -317,20 +357,23 @@ class Mma final : public KernelFamily {
     Plan plan;
     plan.family = name();
     plan.config = config;
-    plan.steps.push_back(forward_step(problem, config, capability));
+    const Parts parts = parts_of(problem, config, device);
+    plan.steps.push_back(forward_step(problem, config, capability, parts));
     if (config.split_kv > 1) {
-      plan.steps.push_back(combine_step(problem, config, capability));
-      plan.workspace_bytes = [splits = config.split_kv,
-                              columns = problem.head_dim_v](const Shape& shape) {
+      plan.steps.push_back(merge_step(problem, config, capability, parts));
+      // As in cuda/mma_merge.cu.j2.
+      plan.workspace_bytes = [parts, columns = problem.head_dim_v](const Shape& shape) -> size_t {
+        const size_t shared = parts(shape);
         const size_t rows = static_cast<size_t>(shape.batch * shape.heads_q * shape.seqlen_q);
-        return rows * splits * (columns + 1) * sizeof(float);
+        return shared > 1 ? shared * rows * (columns + 1) * sizeof(float) : 0;
       };
     }
     return plan;
   }
 
  private:
-  static PlanStep forward_step(const Problem& problem, const KernelConfig& config, int capability) {
+  static PlanStep forward_step(const Problem& problem, const KernelConfig& config, int capability,
+                               const Parts& parts) {
     const WarpLayout layout = layout_of(problem, config);
     PlanStep step;
     step.template_name = "cuda/mma_forward.cu.j2";
@@ -349,8 +392,9 @@ class Mma final : public KernelFamily {
     step.context["dropout"] = problem.dropout;
     step.context["softcap"] = problem.softcap;
     step.context["lse"] = problem.lse;
+    step.context["fp16_accumulate"] = problem.fp16_accumulate && problem.dtype == DType::kFp16;
+    set_features(step.context, problem);
     step.context["packed"] = config.split_kv > 0;
-    step.context["split_kv"] = std::max(config.split_kv, 1);
     step.context["warps_m"] = layout.warps_m;
     step.context["warps_n"] = layout.warps_n;
     step.context["m_tiles"] = layout.m_tiles;
@@ -363,11 +407,10 @@ class Mma final : public KernelFamily {
     step.context["q_in_registers"] =
         problem.head_dim <= 64 && config.block_d >= problem.head_dim &&
         layout.m_tiles * columns_of_warp(problem, layout.warps_n) <= 128;
-    step.geometry = [config, group = config.split_kv > 0 ? problem.gqa_group : 1,
-                     bytes = shared_bytes(problem, config, layout)](const Shape& shape) {
-      const int64_t blocks = divide_up(shape.seqlen_q * group, config.block_m);
-      const int64_t tiles =
-          blocks * shape.batch * (shape.heads_q / group) * std::max(config.split_kv, 1);
+    step.geometry = [config, parts, bytes = shared_bytes(problem, config, layout),
+                     programmatic = config.split_kv > 0 &&
+                                    capability >= kProgrammaticCapability](const Shape& shape) {
+      const int64_t tiles = parts.tiles(shape) * parts(shape);
       if (tiles > std::numeric_limits<int32_t>::max()) {
         throw_error(FFPA_JIT_UNSUPPORTED,
                     "'{}' takes {} blocks of family mma; a launch has at most {}: use sdpa",
@@ -377,30 +420,36 @@ class Mma final : public KernelFamily {
       geometry.grid.x = static_cast<uint32_t>(tiles);
       geometry.block.x = static_cast<uint32_t>(config.num_warps * kWarpSize);
       geometry.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
+      geometry.programmatic = programmatic;
       return geometry;
     };
     return step;
   }
 
-  static PlanStep combine_step(const Problem& problem, const KernelConfig& config, int capability) {
+  static PlanStep merge_step(const Problem& problem, const KernelConfig& config, int capability,
+                             const Parts& parts) {
     constexpr int kWarps = 8;
+    constexpr int kColumns = 8;  // of a warp
     PlanStep step;
-    step.template_name = "cuda/mma_combine.cu.j2";
-    step.entry = kCombineEntry;
-    step.context["entry"] = kCombineEntry;
+    step.template_name = "cuda/mma_merge.cu.j2";
+    step.entry = kMergeEntry;
+    step.context["entry"] = kMergeEntry;
     step.context["compute_capability"] = capability;
     step.context["dtype"] = name_of(problem.dtype);
     step.context["head_dim_v"] = problem.head_dim_v;
     step.context["varlen"] = problem.layout == Layout::kVarlen;
     step.context["lse"] = problem.lse;
-    step.context["split_kv"] = config.split_kv;
-    step.context["num_warps"] = kWarps;
-    step.geometry = [](const Shape& shape) {
-      const int64_t rows = shape.batch * shape.heads_q * shape.seqlen_q;
+    step.context["max_parts"] = config.split_kv;
+    step.geometry = [parts, columns = problem.head_dim_v,
+                     programmatic = capability >= kProgrammaticCapability](const Shape& shape) {
+      const int shared = parts(shape);
       LaunchGeometry geometry;
       geometry.grid.x =
-          static_cast<uint32_t>(std::min<int64_t>(rows, std::numeric_limits<int32_t>::max()));
+          shared > 1 ? static_cast<uint32_t>(shape.batch * shape.heads_q * shape.seqlen_q) : 0;
+      geometry.grid.y = static_cast<uint32_t>(divide_up(columns, kWarps * kColumns));
       geometry.block.x = kWarps * kWarpSize;
+      geometry.dynamic_shared_bytes = static_cast<uint32_t>(4 * shared);
+      geometry.programmatic = programmatic;
       return geometry;
     };
     return step;

@@ -6,3 +6,10 @@ FFPA_DEVICE unsigned ctaid_x() {
   asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(value));
   return value;
 }
+
+// %dynamic_smem_size: bytes of dynamic shared memory that the launch asked for.
+FFPA_DEVICE unsigned dynamic_smem_size() {
+  unsigned value;
+  asm volatile("mov.u32 %0, %%dynamic_smem_size;" : "=r"(value));
+  return value;
+}

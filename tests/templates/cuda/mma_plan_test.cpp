@@ -80,22 +80,46 @@ TEST(MmaPlan, RefusesWithReasons) {
 TEST(MmaPlan, FewQueriesSplitTheKeysAndPackTheHeads) {
   Problem problem = wide(128, 128);
   problem.gqa_group = 8;
+  const DeviceInfo device = device_of("sm_90a");
   const Shape shape = shape_of(32, 4, 1, 32768);
-  const KernelConfig config = mma_family().default_config(problem, shape, device_of("sm_90a"));
+  const KernelConfig config = mma_family().default_config(problem, shape, device);
   EXPECT_EQ(config.block_m, 16);
-  EXPECT_GT(config.split_kv, 32);
-  const Plan plan = mma_family().plan(problem, config, device_of("sm_90a"));
+  const Plan plan = mma_family().plan(problem, config, device);
   ASSERT_EQ(plan.steps.size(), 2u);
-  // One block for each kv head and part: the 8 query heads are rows of one tile.
-  EXPECT_EQ(plan.steps[0].geometry(shape).grid,
-            (Dim3{4 * static_cast<uint32_t>(config.split_kv), 1, 1}));
-  EXPECT_EQ(plan.steps[1].geometry(shape).grid, (Dim3{32, 1, 1}));
-  EXPECT_EQ(plan.workspace_bytes(shape), size_t{32} * config.split_kv * (128 + 1) * 4);
-  // Enough tiles without: nothing is split, and there is no second kernel.
+  // The 8 query heads of a kv head are rows of one tile, whose keys 33 blocks share: one for every
+  // multiprocessor.
+  const LaunchGeometry forward = plan.steps[0].geometry(shape);
+  EXPECT_EQ(forward.grid, (Dim3{4 * 33, 1, 1}));
+  const LaunchGeometry merge = plan.steps[1].geometry(shape);
+  EXPECT_EQ(merge.grid, (Dim3{32, 2, 1}));
+  EXPECT_EQ(merge.dynamic_shared_bytes, 33u * 4);
+  EXPECT_TRUE(forward.programmatic && merge.programmatic);
+  EXPECT_EQ(plan.workspace_bytes(shape), size_t{33} * 32 * (128 + 1) * 4);
+  // The same plan for a shape with enough tiles: nothing is shared, and nothing is left to merge.
   const Shape full = shape_of(8192, 1024, 1, 4096);
-  const KernelConfig whole = mma_family().default_config(problem, full, device_of("sm_90a"));
-  EXPECT_EQ(whole.split_kv, 1);
-  EXPECT_EQ(mma_family().plan(problem, whole, device_of("sm_90a")).steps.size(), 1u);
+  EXPECT_EQ(plan.steps[0].geometry(full).grid.x, 1024u);
+  EXPECT_EQ(plan.steps[1].geometry(full).grid.x, 0u);
+  EXPECT_EQ(plan.workspace_bytes(full), 0u);
+  // Before sm_90, one launch begins when the one before has ended.
+  const DeviceInfo before = device_of("sm_86");
+  const Plan ordinary =
+      mma_family().plan(problem, mma_family().default_config(problem, shape, before), before);
+  EXPECT_FALSE(ordinary.steps[0].geometry(shape).programmatic);
+}
+
+// However many tiles there are, the blocks fill the device evenly: little of it waits for the last.
+TEST(MmaPlan, BlocksOfFewQueriesFillTheDevice) {
+  const DeviceInfo device = device_of("sm_90a");
+  const Problem problem = wide(128, 128);
+  for (int64_t heads = 1; heads <= 600; ++heads) {
+    const Shape shape = shape_of(heads, heads, 1, 65536);
+    const Plan plan =
+        mma_family().plan(problem, mma_family().default_config(problem, shape, device), device);
+    const int64_t blocks = plan.steps[0].geometry(shape).grid.x;
+    ASSERT_EQ(blocks % heads, 0);
+    const double waves = static_cast<double>((blocks + 131) / 132);
+    EXPECT_GT(static_cast<double>(blocks) / 132 / waves, heads < 3 ? 0.9 : 0.85) << heads;
+  }
 }
 
 TEST(MmaPlan, TooManyTilesForALaunchAreATypedError) {

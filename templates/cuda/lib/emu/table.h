@@ -16,6 +16,7 @@ struct alignas(64) FfpaEmuThread {
   unsigned cluster_rank;
   unsigned char* shared;          // start of the block's shared window
   unsigned char* dynamic_shared;  // its dynamic part
+  unsigned dynamic_shared_bytes;
   void* fiber;                    // the emulator's own
   // Around the thread's accumulators that a wgmma has not given back: what of its own stack may not be touched.
   unsigned long long watched_begin, watched_bytes;

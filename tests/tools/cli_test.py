@@ -154,6 +154,11 @@ class Run(Cli):
                 ["--mask", "bool"], ["--mask", "bool:1h1k"], ["--mask", "bias:11qk", "--causal"],
                 ["--dropout", "0.25", "--seed", "7"], ["--softcap", "3"], ["--layout", "bnhd"],
                 ["--layout", "varlen", "--batch", "3", "--causal", "--lse"], ["--head-dim-v", "24", "--lse"],
+                ["--sinks", "--lse"], ["--seqlens-k", "--batch", "3", "--causal", "--layout", "bnhd"],
+                ["--page-size", "16", "--batch", "2", "--kv-heads", "1", "--sinks"],
+                ["--dtype", "fp16", "--accumulate", "fp16"],
+                ["--score-modifier", "t0[b, q] == t0[b, k] ? score - h : t1[h]", "--modifier-tensor", "t0=int32:b,k",
+                 "--modifier-tensor", "t1=fp32:h"],
                 ["--seqlen-k", "50", "--scale", "0.0"], ["--threads", "1", "--repeat", "1", "--check-all"]]
         for row in rows:
             with self.subTest(row):
@@ -175,6 +180,11 @@ class Run(Cli):
         self.assertTrue(out["ok"], out)
         self.assertLess(out["checked_rows"], out["rows"])
         self.assertEqual(out["rows"], 4 * 1024)
+        (out,) = self.json("run", "--dtype", "bf16", "--batch", "2", "--heads", "4", "--seqlen-q", "900", "--head-dim", "128", "--causal",
+                           "--repeat", "1", "--dropout", "0.1", "--page-size", "48", "--sinks", "--lse", "--modifier-tensor", "t2=fp32:b,h,q",
+                           "--score-modifier", "score * (1 + 0.1 * h) - abs(q + nk - nq - k) / nh + t2[b, h, q]")
+        self.assertTrue(out["ok"], out)
+        self.assertLess(out["checked_rows"], out["rows"])
 
     def test_table(self):
         done = self.cli("run", *SMALL)
@@ -192,6 +202,11 @@ class Run(Cli):
         self.fails(2, ["--mask", "maybe"], "run", "--mask", "maybe")
         self.fails(2, ["zzzz"], "run", "--mask", "bool:zzzz")
         self.fails(2, ["--window", "L,R"], "run", "--window", "5")
+        self.fails(2, ["score_modifier", "column 9"], "run", *SMALL, "--score-modifier", "score + ")
+        self.fails(2, ["--modifier-tensor", "t0=int32:b,k"], "run", *SMALL, "--score-modifier", "score", "--modifier-tensor", "t9=fp32:b")
+        self.fails(2, ["modifier_tensors[0] has size 3"], "run", *SMALL, "--score-modifier", "score + t0[k]", "--modifier-tensor", "t0=fp32:3")
+        self.fails(2, ["--accumulate", "fp32, fp16"], "run", *SMALL, "--accumulate", "fp8")
+        self.fails(2, ["--page-size", "bhnd and bnhd"], "run", *SMALL, "--page-size", "16", "--layout", "varlen")
         self.fails(2, ["multiple"], "run", "--heads", "3", "--kv-heads", "2")
         self.fails(2, ["dropout_p", "1.5"], "run", "--dropout", "1.5")
         self.fails(2, ["--seqlen-q is 0"], "run", "--seqlen-q", "0")

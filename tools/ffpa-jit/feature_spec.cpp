@@ -101,6 +101,11 @@ void describe_features(const ProblemSpec& spec, ffpa::Attention& args) {
                 features.page_size, kMaxPageSize);
   }
   if (!features.seqlens_k && features.page_size == 0) return;
+  if (spec.layout == Layout::kVarlen) {
+    throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                "--seqlens-k and --page-size go with --layout bhnd and bnhd; varlen sequences have "
+                "lengths of their own");
+  }
   args.seqlens_k = ffpa::tensor(nullptr, FFPA_JIT_INT32, {spec.batch});
   if (features.page_size == 0) return;
   const int64_t pages = key_bound(spec) / features.page_size;

@@ -9,6 +9,10 @@
 namespace ffpa_jit {
 namespace {
 
+// Numbers hang together (rows and warps): one step of each of two is the least change that many
+// configs have.
+constexpr int kFastDistance = 2;
+
 // Steps along an axis between two values of it; a value between two of the axis counts as the lower
 // one.
 int steps_between(const SearchAxis& axis, int from, int to) {
@@ -23,18 +27,6 @@ int distance(const SearchSpace& space, const KernelConfig& from, const KernelCon
   for (const SearchAxis& axis : space.axes)
     steps += steps_between(axis, from.*axis.field, to.*axis.field);
   return steps;
-}
-
-std::vector<KernelConfig> neighbours(const SearchSpace& space, const KernelConfig& from) {
-  std::vector<KernelConfig> out;
-  for (const SearchAxis& axis : space.axes) {
-    const int here = from.*axis.field;
-    const auto above = std::upper_bound(axis.values.begin(), axis.values.end(), here);
-    const auto below = std::lower_bound(axis.values.begin(), axis.values.end(), here);
-    if (below != axis.values.begin()) out.emplace_back(from).*axis.field = *std::prev(below);
-    if (above != axis.values.end()) out.emplace_back(from).*axis.field = *above;
-  }
-  return out;
 }
 
 std::vector<KernelConfig> product(const SearchSpace& space, const KernelConfig& from) {
@@ -91,8 +83,12 @@ std::vector<KernelConfig> candidates(const KernelFamily& family, const Problem& 
                                      size_t limit) {
   const KernelConfig usual = family.default_config(problem, shape, device);
   const SearchSpace space = family.search_space(problem, shape, device, mode);
-  std::vector<KernelConfig> others =
-      mode == TuneMode::kFast ? neighbours(space, usual) : product(space, usual);
+  std::vector<KernelConfig> others = product(space, usual);
+  if (mode == TuneMode::kFast) {
+    std::erase_if(others, [&](const KernelConfig& config) {
+      return distance(space, usual, config) > kFastDistance;
+    });
+  }
   std::stable_sort(others.begin(), others.end(), [&](const KernelConfig& a, const KernelConfig& b) {
     return distance(space, usual, a) < distance(space, usual, b);
   });

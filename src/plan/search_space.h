@@ -17,7 +17,7 @@ namespace ffpa_jit {
 
 class KernelFamily;
 
-// fast: the neighbours of the default config, seconds a problem. max: the whole space, minutes.
+// fast: configs near the default one, seconds a problem. max: the whole space, minutes.
 enum class TuneMode : uint8_t { kFast, kMax };
 std::string_view name_of(TuneMode mode);  // "fast", "max"
 std::optional<TuneMode> tune_mode_of(std::string_view name);

@@ -188,7 +188,10 @@ class DeviceTuner {
     request.device = device_;
     request.family = task.family.empty() ? task.problem.family : task.family;
     const Route route = runtime_.planner().route(request);
-    if (!route.family) throw_error(FFPA_JIT_UNSUPPORTED, "{}", route.reason);
+    // What routing gives to another family is that family's to tune.
+    if (!route.family || (!request.family.empty() && route.family->name() != request.family)) {
+      throw_error(FFPA_JIT_UNSUPPORTED, "{}", route.reason);
+    }
     return *route.family;
   }
 

@@ -29,6 +29,8 @@ struct Plan {
   KernelConfig config;
   std::vector<PlanStep> steps;                             // launched in order with the same ForwardParams
   std::function<size_t(const Shape&)> workspace_bytes;  // empty: none
+  // The first so many bytes of the workspace are 0 when the first step begins; empty: none.
+  std::function<size_t(const Shape&)> zeroed_bytes;
 };
 
 }  // namespace ffpa_jit

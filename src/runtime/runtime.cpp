@@ -266,6 +266,9 @@ void Runtime::launch(const PreparedPlan& prepared, const AttentionCall& call) {
   const Workspace workspace(*prepared.device, call, bytes);
   ForwardParams params = call.params;
   params.workspace = workspace.memory();
+  if (const size_t zeroed = prepared.plan.zeroed_bytes ? prepared.plan.zeroed_bytes(call.shape) : 0) {
+    prepared.device->fill(workspace.memory(), 0, zeroed, call.stream);
+  }
   for (size_t i = 0; i < prepared.plan.steps.size(); ++i) {
     const PlanStep& step = prepared.plan.steps[i];
     const LaunchGeometry geometry = step.geometry(call.shape);

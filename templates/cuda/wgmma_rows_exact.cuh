@@ -2,12 +2,12 @@
 // hidden key by its row of V, and 0 times NaN or infinity is NaN. That happens to nobody but who has such numbers behind a
 // mask; it shows in O, and then the warp's 16 rows are computed here, leaving hidden keys out.
 
+FFPA_DEVICE bool is_nonfinite(float x) { return (__builtin_bit_cast(unsigned, x) & 0x7f800000u) == 0x7f800000u; }
+
 FFPA_DEVICE bool has_nonfinite(const OutTile& out) {
   bool found = false;
 #pragma unroll
-  for (int i = 0; i < kHeadDimV / 2; ++i) {
-    found = found || (__builtin_bit_cast(unsigned, out.value[i]) & 0x7f800000u) == 0x7f800000u;
-  }
+  for (int i = 0; i < kHeadDimV / 2; ++i) found = found || is_nonfinite(out.value[i]);
   return found;
 }
 

@@ -46,6 +46,27 @@ FFPA_DEVICE void transpose_quad(unsigned (&word)[4]) {
   exchange(word[1], word[3], 2);
 }
 
+// Group `group` of 32 columns of the lane's row of half h, of which `value` holds four n-tiles' accumulators.
+FFPA_DEVICE void store_group(Element* to, const float (&value)[16], int group, int h, float inverse, bool stored) {
+  unsigned word[4];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) word[k] = pack(value[4 * k + 2 * h] * inverse, value[4 * k + 2 * h + 1] * inverse);
+  transpose_quad(word);
+  const int column = 32 * group + lane() % 4 * 8;
+  if (!stored || column >= kHeadDimV) return;
+  if (((unsigned long long)to & 15) == 0) {
+    Words4 words;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) words.word[k] = word[k];
+    *(Words4*)(to + column) = words;
+  } else {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) to[column + k] = (Element)(word[k / 2] >> (k % 2 * 16));
+  }
+}
+
+constexpr int kGroups = (kOTiles + 3) / 4;
+
 FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardParams& params, const Tile& tile) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -56,27 +77,12 @@ FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardP
     const int query = tile.row_begin + row_of(h);
     const bool stored = query < tile.rows;
     Element* to = o_of(params, tile, query);
-    const bool aligned = ((unsigned long long)to & 15) == 0;
 #pragma unroll
-    for (int i = 0; i < (kOTiles + 3) / 4; ++i) {
-      unsigned word[4];
+    for (int group = 0; group < kGroups; ++group) {
+      float value[16];
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int j = 4 * i + k;
-        word[k] = j < kOTiles ? pack(out.value[4 * j + 2 * h] * result.inverse, out.value[4 * j + 2 * h + 1] * result.inverse) : 0;
-      }
-      transpose_quad(word);
-      const int column = 32 * i + lane() % 4 * 8;
-      if (!stored || column >= kHeadDimV) continue;
-      if (aligned) {
-        Words4 words;
-#pragma unroll
-        for (int k = 0; k < 4; ++k) words.word[k] = word[k];
-        *(Words4*)(to + column) = words;
-      } else {
-#pragma unroll
-        for (int k = 0; k < 8; ++k) to[column + k] = (Element)(word[k / 2] >> (k % 2 * 16));
-      }
+      for (int i = 0; i < 16; ++i) value[i] = 16 * group + i < kHeadDimV / 2 ? out.value[16 * group + i] : 0.0f;
+      store_group(to, value, group, h, result.inverse, stored);
     }
 //% if lse
     if (stored && lane() % 4 == 0) lse_of(params, tile, query) = result.lse;
@@ -84,15 +90,16 @@ FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardP
   }
 }
 
-// By all threads of the block: of rows that see no key.
+// Of rows that see no key.
 FFPA_DEVICE void store_nothing(const ForwardParams& params, const Tile& tile) {
   const RowResult result = result_of(-kInfinity, 0.0f, params, tile);
-  const int warps = (int)blockDim.x / 32;
-  for (int row = (int)threadIdx.x / 32; row < kBlockM && tile.row_begin + row < tile.rows; row += warps) {
-    Element* to = o_of(params, tile, tile.row_begin + row);
-    for (int column = lane(); column < kHeadDimV; column += 32) to[column] = 0;
+#pragma unroll 1
+  for (int i = 0; i < 16; ++i) {
+    const int query = tile.row_begin + consumer() * 64 + warp() * 16 + i;
+    if (query >= tile.rows) break;
+    for (int column = lane(); column < kHeadDimV; column += 32) o_of(params, tile, query)[column] = 0;
 //% if lse
-    if (lane() == 0) lse_of(params, tile, tile.row_begin + row) = result.lse;
+    if (lane() == 0) lse_of(params, tile, query) = result.lse;
 //% endif
   }
 }

@@ -12,10 +12,10 @@ struct ProbTile {
   unsigned value[kBlockN / 16][4];
 };
 
-FFPA_DEVICE void qk(ScoreTile& scores, unsigned smem, const Ring<kKStages>& ring) {
+FFPA_DEVICE void qk(ScoreTile& scores, unsigned q_tile, unsigned smem, const KPlace& place) {
   constexpr unsigned kHigh = wgmma_descriptor_high(1024, kWgmmaSwizzle128);
-  const unsigned q = opaque(wgmma_descriptor_low(smem + consumer() * kQBytes, 16));
-  const unsigned k = wgmma_descriptor_low(smem + kKBegin + ring.slot * kKBytes, 16);
+  const unsigned q = wgmma_descriptor_low(q_tile, 16);
+  const unsigned k = wgmma_descriptor_low(smem + kKBegin + place.slot * kKBytes, 16);
 #pragma unroll
   for (int step = 0; step < (kHeadDim + 15) / 16; ++step) {
     const unsigned in_block = step % 4 * 2;  // 32 bytes of 128
@@ -25,9 +25,9 @@ FFPA_DEVICE void qk(ScoreTile& scores, unsigned smem, const Ring<kKStages>& ring
   wgmma_commit_group();
 }
 
-FFPA_DEVICE void pv(OutTile& out, const ProbTile& probs, unsigned smem, const Ring<kVStages>& ring) {
+FFPA_DEVICE void pv(OutTile& out, const ProbTile& probs, unsigned smem, const VPlace& place) {
   constexpr unsigned kHigh = wgmma_descriptor_high(1024, kWgmmaSwizzle128);
-  const unsigned v = wgmma_descriptor_low(smem + kVBegin + ring.slot * kVBytes, kBlockN * 128);
+  const unsigned v = wgmma_descriptor_low(smem + kVBegin + place.slot * kVBytes, kBlockN * 128);
 #pragma unroll
   for (int step = 0; step < kBlockN / 16; ++step) {
     const unsigned (&p)[4] = probs.value[step];

@@ -1,7 +1,8 @@
 // Shared memory of cuda/wgmma_rows.cu.j2 and how it is filled. src/plan/families/wgmma_rows.cpp adds up the same bytes.
 //
 // A tile is stored in blocks of 64 columns, 128 bytes a row under the 128-byte swizzle, one TMA box each; columns past the
-// head dim and rows past the tensor's end are zeros. Order: Q of each consumer, K slots, V slots, barriers.
+// head dim and rows past the tensor's end are zeros. Order: Q of each consumer, K slots, V slots, barriers, two words for the
+// indices of the next items.
 
 constexpr int kKBlocks = (kHeadDim + 63) / 64;
 constexpr int kVBlocks = (kHeadDimV + 63) / 64;
@@ -12,47 +13,63 @@ constexpr int kKBegin = kConsumers * kQBytes;
 constexpr int kVBegin = kKBegin + kKStages * kKBytes;
 constexpr int kBarriersBegin = kVBegin + kVStages * kVBytes;
 
-// A thread's place in a ring.
+// Place `count` of a ring of kStages slots, and the parity of its slot's phase.
 template <int kStages>
-struct Ring {
-  int slot = 0;
-  unsigned parity = 0;  // of the slot's phase
+struct Place {
+  unsigned slot, parity;
 
+  FFPA_DEVICE explicit Place(unsigned count) : slot(count % kStages), parity(count / kStages & 1) {}
   FFPA_DEVICE void advance() {
     if (++slot == kStages) {
       slot = 0;
       parity ^= 1;
     }
   }
-  // The warp has read the slot whose barrier this is.
-  FFPA_DEVICE void release(unsigned empty) {
-    mbarrier_arrive_if(empty, lane() == 0);
-    advance();
-  }
 };
+// By all lanes of a warp: from there on stepped in registers that the warp has once, as descriptors are.
+template <int kStages>
+FFPA_DEVICE Place<kStages> uniform(Place<kStages> place) {
+  place.slot = uniform(place.slot);
+  place.parity = uniform(place.parity);
+  return place;
+}
+typedef Place<kKStages> KPlace;
+typedef Place<kVStages> VPlace;
+typedef Place<2> ItemPlace;
 
-FFPA_DEVICE unsigned q_full(unsigned smem, int consumer) { return smem + kBarriersBegin + 8 * consumer; }
-FFPA_DEVICE unsigned k_full(unsigned smem, const Ring<kKStages>& ring) {
-  return smem + kBarriersBegin + 8 * (kConsumers + ring.slot);
-}
-FFPA_DEVICE unsigned k_empty(unsigned smem, const Ring<kKStages>& ring) {
-  return smem + kBarriersBegin + 8 * (kConsumers + kKStages + ring.slot);
-}
-FFPA_DEVICE unsigned v_full(unsigned smem, const Ring<kVStages>& ring) {
-  return smem + kBarriersBegin + 8 * (kConsumers + 2 * kKStages + ring.slot);
-}
-FFPA_DEVICE unsigned v_empty(unsigned smem, const Ring<kVStages>& ring) {
-  return smem + kBarriersBegin + 8 * (kConsumers + 2 * kKStages + kVStages + ring.slot);
+// Barriers: full and empty of each consumer's Q, of the slots of K, of V, and of the two words.
+constexpr int kQBarriers = 0;
+constexpr int kKBarriers = 2 * kConsumers;
+constexpr int kVBarriers = kKBarriers + 2 * kKStages;
+constexpr int kItemBarriers = kVBarriers + 2 * kVStages;
+constexpr int kBarriers = kItemBarriers + 4;
+constexpr int kItemsBegin = kBarriersBegin + 8 * kBarriers;
+
+FFPA_DEVICE unsigned barrier_at(unsigned smem, int index) { return smem + kBarriersBegin + 8 * index; }
+FFPA_DEVICE unsigned q_full(unsigned smem, int consumer) { return barrier_at(smem, kQBarriers + consumer); }
+FFPA_DEVICE unsigned q_empty(unsigned smem, int consumer) { return barrier_at(smem, kQBarriers + kConsumers + consumer); }
+FFPA_DEVICE unsigned k_full(unsigned smem, const KPlace& place) { return barrier_at(smem, kKBarriers + place.slot); }
+FFPA_DEVICE unsigned k_empty(unsigned smem, const KPlace& place) { return barrier_at(smem, kKBarriers + kKStages + place.slot); }
+FFPA_DEVICE unsigned v_full(unsigned smem, const VPlace& place) { return barrier_at(smem, kVBarriers + place.slot); }
+FFPA_DEVICE unsigned v_empty(unsigned smem, const VPlace& place) { return barrier_at(smem, kVBarriers + kVStages + place.slot); }
+FFPA_DEVICE unsigned item_full(unsigned smem, const ItemPlace& place) { return barrier_at(smem, kItemBarriers + place.slot); }
+FFPA_DEVICE unsigned item_empty(unsigned smem, const ItemPlace& place) { return barrier_at(smem, kItemBarriers + 2 + place.slot); }
+FFPA_DEVICE unsigned item_word(unsigned smem, const ItemPlace& place) { return smem + kItemsBegin + 4 * place.slot; }
+
+// `count` barriers for what becomes full, then as many for what has been read, by so many warps.
+FFPA_DEVICE void init_pairs(unsigned smem, int first, int count, int warps) {
+#pragma unroll 1
+  for (int i = 0; i < count; ++i) {
+    mbarrier_init(barrier_at(smem, first + i), 1);
+    mbarrier_init(barrier_at(smem, first + count + i), warps);
+  }
 }
 
 FFPA_DEVICE void init_barriers(unsigned smem) {
-  constexpr int kWarps = 4 * kConsumers;
-  unsigned barrier = smem + kBarriersBegin;
-#pragma unroll 1
-  for (int i = 0; i < kConsumers + 2 * kKStages + 2 * kVStages; ++i, barrier += 8) {
-    const bool empty = (i >= kConsumers + kKStages && i < kConsumers + 2 * kKStages) || i >= kConsumers + 2 * kKStages + kVStages;
-    mbarrier_init(barrier, empty ? kWarps : 1);
-  }
+  init_pairs(smem, kQBarriers, kConsumers, 4);
+  init_pairs(smem, kKBarriers, kKStages, 4 * kConsumers);
+  init_pairs(smem, kVBarriers, kVStages, 4 * kConsumers);
+  init_pairs(smem, kItemBarriers, 2, 4 * kConsumers + 1);
   fence_mbarrier_init();
 }
 
@@ -63,26 +80,30 @@ FFPA_DEVICE void load_rows(unsigned to, int block_bytes, const TensorMap& map, u
   for (int i = 0; i < kBlocks; ++i) tma_load_4d(to + i * block_bytes, map, barrier, i * 64, (int)row, head, {{ "0" if varlen else "batch" }});
 }
 
-FFPA_DEVICE void load_q(const Arguments& arguments, const Tile& tile, unsigned smem, int consumer) {
+// `count`: of items before. Q is handed over empty for an item without keys.
+FFPA_DEVICE void load_q(const Arguments& arguments, const Tile& tile, unsigned smem, int consumer, unsigned count, bool loads) {
+  mbarrier_wait(q_empty(smem, consumer), count & 1 ^ 1);
   const unsigned full = q_full(smem, consumer);
+  if (!loads) {
+    mbarrier_arrive(full);
+    return;
+  }
   mbarrier_arrive_expect_tx(full, kQBytes);
   load_rows<kKBlocks>(smem + consumer * kQBytes, 64 * 128, arguments.q, full, tile.q_row + tile.row_begin + consumer * 64, tile.head, tile.batch);
 }
 
-FFPA_DEVICE void load_k(const Arguments& arguments, const Tile& tile, unsigned smem, Ring<kKStages>& ring, int j) {
-  mbarrier_wait(k_empty(smem, ring), ring.parity ^ 1);
-  const unsigned full = k_full(smem, ring);
+FFPA_DEVICE void load_k(const Arguments& arguments, const Tile& tile, unsigned smem, const KPlace& place, int j) {
+  mbarrier_wait(k_empty(smem, place), place.parity ^ 1);
+  const unsigned full = k_full(smem, place);
   mbarrier_arrive_expect_tx(full, kKBytes);
-  load_rows<kKBlocks>(smem + kKBegin + ring.slot * kKBytes, kBlockN * 128, arguments.k, full, tile.k_row + first_key(tile, j), tile.kv_head,
+  load_rows<kKBlocks>(smem + kKBegin + place.slot * kKBytes, kBlockN * 128, arguments.k, full, tile.k_row + first_key(tile, j), tile.kv_head,
                       tile.batch);
-  ring.advance();
 }
 
-FFPA_DEVICE void load_v(const Arguments& arguments, const Tile& tile, unsigned smem, Ring<kVStages>& ring, int j) {
-  mbarrier_wait(v_empty(smem, ring), ring.parity ^ 1);
-  const unsigned full = v_full(smem, ring);
+FFPA_DEVICE void load_v(const Arguments& arguments, const Tile& tile, unsigned smem, const VPlace& place, int j) {
+  mbarrier_wait(v_empty(smem, place), place.parity ^ 1);
+  const unsigned full = v_full(smem, place);
   mbarrier_arrive_expect_tx(full, kVBytes);
-  load_rows<kVBlocks>(smem + kVBegin + ring.slot * kVBytes, kBlockN * 128, arguments.v, full, tile.k_row + first_key(tile, j), tile.kv_head,
+  load_rows<kVBlocks>(smem + kVBegin + place.slot * kVBytes, kBlockN * 128, arguments.v, full, tile.k_row + first_key(tile, j), tile.kv_head,
                       tile.batch);
-  ring.advance();
 }

@@ -8,8 +8,11 @@ struct Tile {
   int rows;       // rows there are in all
   int seqlen_q, seqlen_k;
   long long q_row, k_row;    // varlen: packed row of the sequence's first token
-  int kv_begin;              // first key of the first of kv_tiles tiles of kBlockN keys: what a row does not see is hidden
-  int kv_tiles;
+  int kv_begin;              // key from which tiles of kBlockN keys are counted: what a row does not see is hidden
+  int kv_first, kv_last;     // tiles of keys that are this block's: up to, not with, kv_last
+  int parts;                 // blocks that share the tile's keys
+  int part;                  // of them; not below `parts`: nothing is left for this one
+  int shared_index;          // of the tile, among those with several
   int full_begin, full_end;  // keys that every row sees
 //% if dropout
   unsigned kept_from;  // least word of Philox that is kept
@@ -30,12 +33,28 @@ FFPA_DEVICE int query_of(const Tile& tile, int row) {
 constexpr unsigned kHeadsTogether = 2048 / (kHeadDim + kHeadDimV) > 0 ? 2048 / (kHeadDim + kHeadDimV) : 1;
 //% endif
 
-// Blocks run in the order of their index. Heads after each other, so that their K and V stay in L2. When causal, blocks
+FFPA_DEVICE unsigned row_blocks(const ForwardParams& params) { return ((unsigned)params.seqlen_q + kBlockM - 1) / kBlockM; }
+
+FFPA_DEVICE RowsWork work_of(const ForwardParams& params) {
+  return rows_work((int)row_blocks(params) * params.heads_q * params.batch, {{ "1" if varlen else "(params.seqlen_k + kBlockN - 1) / kBlockN" }}, {{ multiprocessors }}, {{ most_parts }});
+}
+
+// Items run in the order of their index. Heads after each other, so that their K and V stay in L2. When causal, tiles
 // of several heads together, those with most keys first: the last ones to run are short.
-FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
+FFPA_DEVICE Tile tile_of(const ForwardParams& params, const RowsWork& work, unsigned index) {
   Tile tile;
+//% if most_parts > 1
+  const int past_whole = (int)index - work.whole;
+  tile.parts = past_whole < 0 ? 1 : work.parts;
+  tile.part = past_whole < 0 ? 0 : past_whole % work.parts;
+  tile.shared_index = past_whole < 0 ? 0 : past_whole / work.parts;
+  if (past_whole >= 0) index = work.whole + tile.shared_index;
+//% else
+  tile.parts = 1;
+  tile.part = 0;
+//% endif
   const unsigned heads = params.heads_q;
-  const unsigned blocks = ((unsigned)params.seqlen_q + kBlockM - 1) / kBlockM;
+  const unsigned blocks = row_blocks(params);
 //% if window_right
   const unsigned all = heads * params.batch;
   const unsigned first_head = index / (blocks * kHeadsTogether) * kHeadsTogether;
@@ -67,7 +86,10 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   const KeyRange of_last = keys_of_row(params, tile, last);
   tile.kv_begin = of_first.begin / 8 * 8;  // so that a lane's two keys stay aligned pairs
   const int keys = of_last.end - tile.kv_begin;
-  tile.kv_tiles = keys > 0 ? (keys + kBlockN - 1) / kBlockN : 0;
+  const int kv_tiles = keys > 0 ? (keys + kBlockN - 1) / kBlockN : 0;
+  if (tile.parts > kv_tiles) tile.parts = kv_tiles > 0 ? kv_tiles : 1;
+  tile.kv_first = kv_tiles * tile.part / tile.parts;
+  tile.kv_last = kv_tiles * (tile.part + 1) / tile.parts;
   tile.full_begin = of_last.begin;
   tile.full_end = of_first.end;
 //% if dropout
@@ -75,6 +97,8 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
 //% endif
   return tile;
 }
+
+FFPA_DEVICE bool is_empty(const Tile& tile) { return tile.row_begin >= tile.rows || tile.part >= tile.parts; }
 
 FFPA_DEVICE int first_key(const Tile& tile, int j) { return tile.kv_begin + j * kBlockN; }
 

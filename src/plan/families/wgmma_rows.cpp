@@ -15,10 +15,18 @@
 namespace ffpa_jit {
 namespace {
 
+#define FFPA_DEVICE inline
+#include "common/wgmma_rows_work.h"
+#undef FFPA_DEVICE
+
 constexpr int kMaxHeadDim = 256;
 constexpr int kWarpSize = 32;
 constexpr int64_t kSharedBytes = 232448;  // of a block
 constexpr int kMaxStages = 4;
+constexpr int kMostParts = 8;
+// Blocks that take one item after the other, from a counter, pay from so many items each on: the
+// counter has to be cleared ahead of the launch.
+constexpr int kItemsToCount = 4;
 constexpr char kEntry[] = "ffpa_wgmma_rows";
 
 int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
@@ -29,10 +37,10 @@ int consumers_of(const KernelConfig& config) { return config.block_m / 64; }
 int64_t row_bytes(int head_dim) { return divide_up(head_dim, 64) * 128; }
 
 int64_t shared_bytes(const Problem& problem, const KernelConfig& config, int v_stages) {
-  const int64_t barriers = consumers_of(config) + 2 * config.num_stages + 2 * v_stages;
+  const int64_t barriers = 2 * (consumers_of(config) + config.num_stages + v_stages + 2);
   return config.block_m * row_bytes(problem.head_dim) +
          config.num_stages * config.block_n * row_bytes(problem.head_dim) +
-         v_stages * config.block_n * row_bytes(problem.head_dim_v) + 8 * barriers;
+         v_stages * config.block_n * row_bytes(problem.head_dim_v) + 8 * barriers + 8;
 }
 
 // 0 when not even one fits.
@@ -115,8 +123,11 @@ void check_config(const Problem& problem, const KernelConfig& config) {
   if (config.num_stages < 1 || config.num_stages > kMaxStages) {
     refuse(fmt::format("num_stages is 1 to {}", kMaxStages));
   }
-  if (config.block_d != 0 || config.cluster != 0 || config.split_kv != 0) {
-    refuse("block_d, cluster and split_kv are for head dims past 256");
+  if (config.block_d != 0 || config.cluster != 0) {
+    refuse("block_d and cluster are for head dims past 256");
+  }
+  if (config.split_kv < 0 || config.split_kv > kMostParts) {
+    refuse(fmt::format("split_kv is at most {}", kMostParts));
   }
   if (v_stages_of(problem, config) == 0) {
     refuse(fmt::format("its tiles take {} bytes of shared memory, a block has {}",
@@ -128,6 +139,41 @@ void check_config(const Problem& problem, const KernelConfig& config) {
   }
 }
 
+// How a shape's tiles are dealt out.
+struct Work {
+  Problem problem;
+  KernelConfig config;
+  int multiprocessors;
+
+  RowsWork of(const Shape& shape) const {
+    const int64_t tiles = divide_up(shape.seqlen_q, config.block_m) * shape.batch * shape.heads_q;
+    if (tiles > std::numeric_limits<int32_t>::max() / kMostParts) {
+      throw_error(FFPA_JIT_UNSUPPORTED,
+                  "'{}' takes {} tiles of family wgmma, which counts up to {}: use sdpa",
+                  text_of(shape), tiles, std::numeric_limits<int32_t>::max() / kMostParts);
+    }
+    // Sequences of a packed batch differ: they are not shared out.
+    const int64_t kv_tiles =
+        problem.layout == Layout::kVarlen ? 1 : divide_up(shape.seqlen_k, config.block_n);
+    return rows_work(static_cast<int>(tiles), static_cast<int>(kv_tiles), multiprocessors,
+                     std::max(config.split_kv, 1));
+  }
+  bool counts(const Shape& shape) const {
+    return of(shape).items() >= kItemsToCount * multiprocessors;
+  }
+  int blocks(const Shape& shape) const {
+    const int items = of(shape).items();
+    return counts(shape) ? multiprocessors : items;
+  }
+  size_t workspace_bytes(const Shape& shape) const {
+    const RowsWork work = of(shape);
+    const int64_t parts = int64_t{work.shared} * work.parts * consumers_of(config);
+    if (parts == 0 && !counts(shape)) return 0;
+    return static_cast<size_t>(kRowsCounterBytes + rows_words_bytes(work, consumers_of(config)) +
+                               parts * rows_part_floats(problem.head_dim_v) * 4);
+  }
+};
+
 class Rows final : public WgmmaSchedule {
  public:
   bool covers(const Problem& problem) const override {
@@ -138,9 +184,17 @@ class Rows final : public WgmmaSchedule {
     return lacks(problem, {Feature::kScoreModifier, Feature::kSinks, Feature::kSeqlensK});
   }
 
-  KernelConfig default_config(const Problem& problem, const Shape&,
-                              const DeviceInfo&) const override {
-    return tile_config(problem);
+  KernelConfig default_config(const Problem& problem, const Shape& shape,
+                              const DeviceInfo& device) const override {
+    KernelConfig config = tile_config(problem);
+    // Causal tiles differ in length, the short ones last: what whole waves leave over matters only
+    // where there is hardly one.
+    const int64_t tiles = divide_up(shape.seqlen_q, config.block_m) * shape.batch * shape.heads_q;
+    const bool uneven = problem.causal || problem.window_left || problem.window_right;
+    if (problem.layout != Layout::kVarlen && (!uneven || tiles < device.multiprocessors)) {
+      config.split_kv = kMostParts;
+    }
+    return config;
   }
 
   SearchSpace search_space(const Problem&, const Shape&, const DeviceInfo&,
@@ -148,17 +202,24 @@ class Rows final : public WgmmaSchedule {
     return {{{&KernelConfig::block_m, {64, 128, 192}},
              {&KernelConfig::block_n, {64, 80, 96, 112, 128, 144, 160, 176}},
              {&KernelConfig::num_stages, {1, 2, 3, 4}},
-             {&KernelConfig::num_warps, {8, 12, 16}}}};
+             {&KernelConfig::num_warps, {8, 12, 16}},
+             {&KernelConfig::split_kv, {0, kMostParts}}}};
   }
 
-  void plan(const Problem& problem, const KernelConfig& config, const DeviceInfo&,
+  void plan(const Problem& problem, const KernelConfig& config, const DeviceInfo& device,
             Plan& plan) const override {
     check_config(problem, config);
-    plan.steps.push_back(forward_step(problem, config));
+    const Work work{problem, config, std::max(device.multiprocessors, 1)};
+    plan.steps.push_back(forward_step(problem, config, work));
+    plan.workspace_bytes = [work](const Shape& shape) { return work.workspace_bytes(shape); };
+    plan.zeroed_bytes = [work](const Shape& shape) -> size_t {
+      return work.counts(shape) ? kRowsCounterBytes : 0;
+    };
   }
 
  private:
-  static PlanStep forward_step(const Problem& problem, const KernelConfig& config) {
+  static PlanStep forward_step(const Problem& problem, const KernelConfig& config,
+                               const Work& work) {
     const int consumers = consumers_of(config);
     const int v_stages = v_stages_of(problem, config);
     PlanStep step;
@@ -186,16 +247,13 @@ class Rows final : public WgmmaSchedule {
     step.context["max_rise"] = "8.0f";
     step.context["producer_registers"] = producer_registers(consumers);
     step.context["consumer_registers"] = consumer_registers(consumers);
-    step.geometry = [config, bytes = shared_bytes(problem, config, v_stages)](const Shape& shape) {
-      const int64_t tiles = divide_up(shape.seqlen_q, config.block_m) * shape.batch * shape.heads_q;
-      if (tiles > std::numeric_limits<int32_t>::max()) {
-        throw_error(FFPA_JIT_UNSUPPORTED,
-                    "'{}' takes {} blocks of family wgmma; a launch has at most {}: use sdpa",
-                    text_of(shape), tiles, std::numeric_limits<int32_t>::max());
-      }
+    step.context["multiprocessors"] = work.multiprocessors;
+    step.context["most_parts"] = std::max(config.split_kv, 1);
+    step.geometry = [work, bytes = shared_bytes(problem, config, v_stages),
+                     threads = config.num_warps * kWarpSize](const Shape& shape) {
       LaunchGeometry geometry;
-      geometry.grid.x = static_cast<uint32_t>(tiles);
-      geometry.block.x = static_cast<uint32_t>(config.num_warps * kWarpSize);
+      geometry.grid.x = static_cast<uint32_t>(work.blocks(shape));
+      geometry.block.x = static_cast<uint32_t>(threads);
       geometry.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
       return geometry;
     };

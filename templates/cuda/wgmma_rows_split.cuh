@@ -1,0 +1,116 @@
+// Tiles of cuda/wgmma_rows.cu.j2 whose keys several blocks share: each leaves what it has of O and of the softmax in the workspace;
+// the last one to do so puts it together. Warp by warp, since the rows of a warp are its own: nobody waits for anybody.
+//
+// A warp's word says kDone from when its part is there until the parts are merged. It needs no initial value: that what was
+// there before happens to be these 64 bits is not to be expected.
+
+constexpr unsigned long long kDone = 0x5be1a2749d6c0f83ull;
+
+struct PartPlace {
+  unsigned long long* done;
+  float* values;
+};
+
+// Of this warp's rows, in part `part`.
+FFPA_DEVICE PartPlace part_place(const ForwardParams& params, const RowsWork& work, const Tile& tile, int part) {
+  const long long index = ((long long)tile.shared_index * work.parts + part) * kConsumers + consumer();
+  char* workspace = (char*)params.workspace + kRowsCounterBytes;
+  return {(unsigned long long*)workspace + index * 4 + warp(),
+          (float*)(workspace + rows_words_bytes(work, kConsumers)) + index * rows_part_floats(kHeadDimV) + threadIdx.x % 128};
+}
+
+FFPA_DEVICE void leave_part(const OutTile& out, const RowState& state, const PartPlace& place) {
+#pragma unroll
+  for (int i = 0; i < kHeadDimV / 2; ++i) place.values[i * 128] = out.value[i];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    place.values[(kHeadDimV / 2 + h) * 128] = state.origin[h];
+    place.values[(kHeadDimV / 2 + 2 + h) * 128] = state.sum[h];
+  }
+}
+
+// Whether all parts are there. Of two that come at once at least one sees the other's word: fence.sc lies between its own word
+// and the look at the others'. Both may see all; then both merge, and write the same.
+FFPA_DEVICE bool is_last(const ForwardParams& params, const RowsWork& work, const Tile& tile, const PartPlace& own) {
+  __syncwarp();
+  if (lane() == 0) {
+    fence_acq_rel_gpu();
+    st_relaxed_gpu_u64(own.done, kDone);
+    fence_sc_gpu();
+  }
+  __syncwarp();
+  bool missing = false;
+  if (lane() < tile.parts) missing = ld_relaxed_gpu_u64(part_place(params, work, tile, lane()).done) != kDone;
+  const bool last = !vote_any(missing);
+  fence_acq_rel_gpu();
+  return last;
+}
+
+// In the order of the parts, whoever does it. False: something is not finite; nothing is stored.
+FFPA_DEVICE bool store_merged(const ForwardParams& params, const RowsWork& work, const Tile& tile) {
+  const float scale = exponent_scale(params);
+  if (lane() < tile.parts) st_relaxed_gpu_u64(part_place(params, work, tile, lane()).done, 0);
+  const float* first = part_place(params, work, tile, 0).values;
+  const long long stride = kConsumers * rows_part_floats(kHeadDimV);  // from part to part
+  RowState state = no_keys_yet();
+#pragma unroll 1
+  for (int part = 0; part < tile.parts; ++part) {
+    const float* from = first + part * stride + kHeadDimV / 2 * 128;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float origin = ld_global_cg_f32(from + h * 128);
+      const float top = max_f32(origin, state.origin[h]);
+      const float start = top == -kInfinity ? 0.0f : top;
+      state.sum[h] = state.sum[h] * ex2_approx((state.origin[h] - start) * scale) +
+                     ld_global_cg_f32(from + (2 + h) * 128) * ex2_approx((origin - start) * scale);
+      state.origin[h] = top;
+    }
+  }
+  RowResult result[2];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    float sum = state.sum[h];
+    sum += shfl_bfly(sum, 1);
+    sum += shfl_bfly(sum, 2);
+    result[h] = result_of(state.origin[h], sum, params, tile);
+  }
+#pragma unroll 1
+  for (int group = 0; group < kGroups; ++group) {
+    float value[16] = {};
+#pragma unroll 1
+    for (int part = 0; part < tile.parts; ++part) {
+      const float* from = first + part * stride;
+      float factor[2];
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const float start = state.origin[h] == -kInfinity ? 0.0f : state.origin[h];
+        factor[h] = ex2_approx((ld_global_cg_f32(from + (kHeadDimV / 2 + h) * 128) - start) * scale);
+      }
+#pragma unroll
+      for (int i = 0; i < 16; ++i) {
+        if (kHeadDimV % 32 == 0 || 16 * group + i < kHeadDimV / 2) {
+          value[i] = fma_rn(ld_global_cg_f32(from + (16 * group + i) * 128), factor[i / 2 % 2], value[i]);
+        }
+      }
+    }
+//% if hides
+    bool nonfinite = false;
+#pragma unroll
+    for (int i = 0; i < 16; ++i) nonfinite = nonfinite || is_nonfinite(value[i]);
+    if (vote_any(nonfinite)) return false;
+//% endif
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int query = tile.row_begin + row_of(h);
+      store_group(o_of(params, tile, query), value, group, h, result[h].inverse, query < tile.rows);
+    }
+  }
+//% if lse
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int query = tile.row_begin + row_of(h);
+    if (query < tile.rows && lane() % 4 == 0) lse_of(params, tile, query) = result[h].lse;
+  }
+//% endif
+  return true;
+}

@@ -1,0 +1,246 @@
+// The wgmma family's schedule for head dims up to 256 through the C ABI on an emulated sm_90,
+// against the fp64 reference: the named cases. Random ones run in tests/emulator. Every access,
+// copy and barrier of the kernels is checked on the way.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <string>
+
+#include "ffpa_jit/ffpa_jit.h"
+#include "reference/attention_reference.h"
+#include "reference/comparison.h"
+#include "templates/cuda/attention_case.h"
+
+namespace ffpa_jit::testing {
+namespace {
+
+class WgmmaRows : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "ffpa_wgmma_XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    cache_dir_ = pattern;
+    ffpa_jit_runtime_options options = FFPA_JIT_RUNTIME_OPTIONS_INIT;
+    options.cache_dir = pattern.c_str();
+    ASSERT_EQ(ffpa_jit_runtime_create(&options, &runtime_), FFPA_JIT_OK) << ffpa_jit_last_error();
+  }
+
+  void TearDown() override {
+    ffpa_jit_runtime_destroy(runtime_);
+    std::filesystem::remove_all(cache_dir_);
+  }
+
+  ffpa_jit_status forward(ffpa_jit_attention_args args, const char* family = "wgmma") {
+    args.device_kind = FFPA_JIT_EMULATED_CUDA;
+    args.device_index = 90;
+    args.family = family;
+    return ffpa_jit_attention_forward(runtime_, &args);
+  }
+
+  // Which family would serve.
+  std::string family_of(ffpa_jit_attention_args args) {
+    args.device_kind = FFPA_JIT_EMULATED_CUDA;
+    args.device_index = 90;
+    ffpa_jit_plan* plan = nullptr;
+    if (ffpa_jit_attention_prepare(runtime_, &args, &plan) != FFPA_JIT_OK) {
+      return ffpa_jit_last_error();
+    }
+    ffpa_jit_plan_info info{};
+    info.struct_size = sizeof(info);
+    EXPECT_EQ(ffpa_jit_plan_get_info(plan, &info), FFPA_JIT_OK);
+    const std::string family = info.family;
+    ffpa_jit_plan_destroy(plan);
+    return family;
+  }
+
+  void expect_right(CaseSpec spec, uint64_t seed) {
+    if (IsSkipped()) return;
+    if (spec.dtype == FFPA_JIT_FP32) spec.dtype = FFPA_JIT_BF16;
+    AttentionCase problem(spec, seed);
+    expect_right(problem.args(), spec, problem);
+  }
+
+  void expect_right(const ffpa_jit_attention_args& args, const CaseSpec& spec,
+                    AttentionCase& problem) {
+    problem.poison_output();
+    const ffpa_jit_status status = forward(args);
+    if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
+    ASSERT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
+    const auto reference = reference::attention_reference(args);
+    const auto plain = reference::plain_attention(args);
+    const auto result = reference::read_result(args);
+    const DType dtype = spec.dtype == FFPA_JIT_FP16 ? DType::kFp16 : DType::kBf16;
+    EXPECT_LE(reference::relative_error(result.o, reference.o),
+              reference::error_bar(reference::relative_error(plain.o, reference.o), dtype,
+                                   reference.lse.size()));
+    if (!spec.lse) return;
+    EXPECT_LE(reference::max_error(result.lse, reference.lse),
+              reference::lse_error_bar(reference::max_error(plain.lse, reference.lse)));
+  }
+
+  ffpa_jit_runtime* runtime_ = nullptr;
+  std::filesystem::path cache_dir_;
+};
+
+TEST_F(WgmmaRows, SizesAroundTheTiles) {
+  for (int64_t nq : {8, 63, 191, 193}) {
+    for (int64_t nk : {1, 127, 128, 129, 260}) {
+      expect_right({.nq = nq, .nk = nk, .d = 64, .dv = 64}, nq * 1000 + nk);
+    }
+  }
+}
+
+TEST_F(WgmmaRows, HeadDims) {
+  for (int64_t d : {8, 24, 72, 96, 136, 192, 200, 256}) {
+    expect_right(
+        {.dtype = FFPA_JIT_FP16, .heads = 1, .heads_kv = 1, .nq = 70, .nk = 150, .d = d, .dv = d},
+        d);
+  }
+  expect_right({.heads = 1, .heads_kv = 1, .nq = 70, .nk = 150, .d = 192, .dv = 128}, 1);
+  expect_right({.heads = 1, .heads_kv = 1, .nq = 70, .nk = 150, .d = 40, .dv = 248}, 2);
+}
+
+TEST_F(WgmmaRows, CausalWindowsAndLayouts) {
+  expect_right({.batch = 2,
+                .heads = 6,
+                .heads_kv = 2,
+                .nq = 150,
+                .nk = 300,
+                .d = 64,
+                .dv = 64,
+                .causal = true},
+               1);
+  expect_right({.nq = 265,
+                .nk = 265,
+                .d = 128,
+                .dv = 128,
+                .layout = FFPA_JIT_BNHD,
+                .causal = true,
+                .row_padding = 8},
+               2);
+  expect_right({.nq = 270, .nk = 350, .d = 64, .dv = 64, .window_left = 20, .window_right = 5}, 3);
+  expect_right({.nq = 250, .nk = 70, .d = 64, .dv = 64, .window_left = 3, .window_right = 0}, 4);
+  CaseSpec varlen{.heads = 4, .heads_kv = 2, .d = 64, .dv = 64, .layout = FFPA_JIT_VARLEN};
+  varlen.lengths_q = {40, 0, 1, 230};
+  varlen.lengths_k = {50, 7, 0, 230};
+  expect_right(varlen, 5);
+}
+
+// Hidden keys whose K and V are NaN: under a mask, beyond the diagonal, past a sequence's end.
+TEST_F(WgmmaRows, WhatIsHiddenHasNoWeight) {
+  for (int64_t d : {64, 128, 256}) {
+    expect_right({.nk = 300, .d = d, .dv = d, .mask = "111k", .poison_hidden = true}, d);
+  }
+  expect_right(
+      {.nk = 100, .d = 128, .dv = 128, .mask = "111k", .dropout = 0.3, .poison_hidden = true}, 2);
+  expect_right({.nk = 130,
+                .d = 72,
+                .dv = 72,
+                .mask = "111k",
+                .bias = "11qk",
+                .softcap = 8,
+                .poison_hidden = true},
+               3);
+  // Key 140's V is NaN: rows that see it are NaN, those before it are not.
+  CaseSpec spec{.dtype = FFPA_JIT_BF16,
+                .heads = 1,
+                .heads_kv = 1,
+                .nq = 265,
+                .nk = 265,
+                .d = 64,
+                .dv = 64,
+                .causal = true};
+  AttentionCase problem(spec, 5);
+  reference::write_element(problem.args().v.data, spec.dtype, 140 * 64 + 3,
+                           std::numeric_limits<float>::quiet_NaN());
+  const ffpa_jit_status status = forward(problem.args());
+  if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
+  ASSERT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
+  const auto result = reference::read_result(problem.args());
+  for (int64_t q = 0; q < 265; ++q) EXPECT_EQ(std::isnan(result.o[q * 64 + 3]), q >= 140) << q;
+  for (double value : std::vector<double>(result.o.begin(), result.o.begin() + 140 * 64)) {
+    EXPECT_TRUE(std::isfinite(value));
+  }
+}
+
+TEST_F(WgmmaRows, MasksAndBiases) {
+  for (const char* pattern : {"bhqk", "11qk", "b11k", "1h1k", "bhq1"}) {
+    expect_right({.batch = 2, .nk = 165, .d = 64, .dv = 64, .mask = pattern}, 1);
+    expect_right({.batch = 2, .nk = 165, .d = 64, .dv = 64, .bias = pattern}, 2);
+  }
+  // Keys in pairs: an even number of them.
+  expect_right({.nk = 230,
+                .d = 128,
+                .dv = 128,
+                .causal = true,
+                .mask = "b1qk",
+                .bias = "11qk",
+                .bias_dtype = FFPA_JIT_BF16},
+               3);
+  CaseSpec spec{.dtype = FFPA_JIT_BF16, .nq = 8, .nk = 70, .d = 64, .dv = 64, .bias = "bhqk"};
+  AttentionCase problem(spec, 1);
+  float* bias = static_cast<float*>(problem.args().bias.data);
+  std::fill(bias, bias + 2 * 8 * 70, std::numeric_limits<float>::lowest());
+  if (forward(problem.args()) == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
+  // Every value the lowest finite float hides nothing: the row is an average.
+  double mean = 0;
+  for (int key = 0; key < 70; ++key) {
+    mean += reference::read_element(problem.args().v.data, spec.dtype, key * 64) / 70.0;
+  }
+  EXPECT_NEAR(reference::read_result(problem.args()).o[0], mean, 2e-3);
+}
+
+TEST_F(WgmmaRows, DropoutAlignedAndNot) {
+  for (int64_t nk : {164, 165}) {
+    expect_right(
+        {.batch = 2, .heads = 4, .heads_kv = 2, .nk = nk, .d = 64, .dv = 64, .dropout = 0.3}, nk);
+  }
+}
+
+TEST_F(WgmmaRows, ScalesAndSoftcap) {
+  expect_right({.d = 64, .dv = 64, .softcap = 5, .q_scale = 8}, 1);
+  for (const double scale : {0.0, -0.5}) {
+    CaseSpec spec{.dtype = FFPA_JIT_FP16, .nq = 33, .nk = 165, .d = 64, .dv = 64, .causal = true};
+    AttentionCase problem(spec, 2);
+    ffpa_jit_attention_args args = problem.args();
+    args.softmax_scale = scale;
+    args.has_softmax_scale = 1;
+    expect_right(args, spec, problem);
+  }
+}
+
+// Few tiles, many keys: several blocks share a tile's keys. Here, with NaN in a hidden key too.
+TEST_F(WgmmaRows, KeysAreSharedOut) {
+  expect_right({.heads = 2, .heads_kv = 1, .nq = 70, .nk = 2100, .d = 64, .dv = 64}, 1);
+  expect_right({.heads = 1, .heads_kv = 1, .nq = 200, .nk = 1500, .d = 256, .dv = 256}, 2);
+  expect_right({.nq = 300, .nk = 1700, .d = 128, .dv = 72, .causal = true}, 3);
+  expect_right({.nq = 70, .nk = 1700, .d = 64, .dv = 64, .mask = "111k", .poison_hidden = true}, 4);
+}
+
+// More items than blocks: they come from a counter.
+TEST_F(WgmmaRows, BlocksTakeItemsOneAfterTheOther) {
+  expect_right({.heads = 540, .heads_kv = 2, .nq = 9, .nk = 33, .d = 8, .dv = 8, .causal = true},
+               1);
+}
+
+TEST_F(WgmmaRows, NoKeysGiveZeroAndMinusInfinity) { expect_right({.nk = 0, .d = 64, .dv = 64}, 1); }
+
+TEST_F(WgmmaRows, RoutesByShapeAndStrides) {
+  const auto routed = [&](CaseSpec spec) {
+    spec.dtype = FFPA_JIT_BF16;
+    AttentionCase problem(spec, 1);
+    return family_of(problem.args());
+  };
+  const std::string family = routed({.nq = 8, .nk = 100, .d = 64, .dv = 64});
+  if (family != "wgmma") GTEST_SKIP() << family;
+  // Few queries; rows that TMA cannot address.
+  EXPECT_EQ(routed({.nq = 7, .nk = 100, .d = 64, .dv = 64}), "mma");
+  EXPECT_EQ(routed({.nq = 8, .nk = 100, .d = 64, .dv = 64, .row_padding = 3}), "mma");
+  EXPECT_EQ(routed({.nq = 8, .nk = 100, .d = 64, .dv = 64, .row_padding = 8}), "wgmma");
+}
+
+}  // namespace
+}  // namespace ffpa_jit::testing

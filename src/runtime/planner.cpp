@@ -1,5 +1,7 @@
 #include "runtime/planner.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <utility>
 
@@ -8,6 +10,12 @@
 #include "plan/kernel_family.h"
 
 namespace ffpa_jit {
+namespace {
+
+constexpr std::string_view kPreferredRule = "preferred";
+constexpr double kFamilyLead = 1.03;
+
+}  // namespace
 
 Planner::Planner(const Environment& environment, Policy policy,
                  std::shared_ptr<const codegen::TemplateEngine> templates,
@@ -32,7 +40,37 @@ Route Planner::route(const PlanRequest& request) const {
   asked.family = request.family;
   asked.policy = policy_;
   asked.has_host_fallback = request.has_host_fallback;
-  return ffpa_jit::route(asked, environment_, kernel_families());
+  Route route = ffpa_jit::route(asked, environment_, kernel_families());
+  prefer_measured(request, route);
+  return route;
+}
+
+void Planner::prefer_measured(const PlanRequest& request, Route& route) const {
+  if (!tuned_ || route.rule != kPreferredRule) return;
+  const auto measured = [&](const KernelFamily& family) -> std::optional<TunedConfig> {
+    auto tuned = tuned_->find(family, request.problem, request.shape, request.device);
+    if (tuned && tuned->distance != 0)
+      return std::nullopt;  // of another problem: says nothing about families
+    return tuned;
+  };
+  std::optional<TunedConfig> best = measured(*route.family);
+  if (!best) return;
+  const KernelFamily* const first = route.family;
+  const double first_us = best->tuning.median_us;
+  for (const KernelFamily* family : kernel_families()) {
+    if (family == first || family->refuses(request.problem, request.device.target) ||
+        family->refuses_tensors(request.tensors)) {
+      continue;
+    }
+    const std::optional<TunedConfig> other = measured(*family);
+    // Both were measured in their own minutes: a small lead may be the device's mood.
+    if (!other || other->tuning.median_us * kFamilyLead > best->tuning.median_us) continue;
+    best = other;
+    route.family = family;
+  }
+  if (route.family == first) return;
+  route.reason = fmt::format("{} was measured to be faster here than {}: {:.1f} us, {:.1f} us",
+                             route.family->name(), first->name(), best->tuning.median_us, first_us);
 }
 
 PlannedAttention Planner::plan(const PlanRequest& request) const {
@@ -58,9 +96,9 @@ PlannedAttention Planner::plan_with(const KernelFamily& family, const PlanReques
   planned.plan = family.plan(request.problem, config, request.device);
   for (const PlanStep& step : planned.plan.steps) {
     planned.sources.push_back(step.builtin ? KernelSource{}
-                                           : codegen::generate(templates_for(request.device.target), step.template_name,
-                                                               step.context, step.entry,
-                                                               request.device.target));
+                                           : codegen::generate(templates_for(request.device.target),
+                                                               step.template_name, step.context,
+                                                               step.entry, request.device.target));
   }
   planned.generate_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return planned;

@@ -1,5 +1,5 @@
-// Planner: from a problem to generated source, for a device that need not be present. Route, plan and generate of the
-// line that data follows; compiling and loading come after.
+// Planner: from a problem to generated source, for a device that need not be present. Route, plan
+// and generate of the line that data follows; compiling and loading come after.
 #pragma once
 
 #include <memory>
@@ -20,14 +20,14 @@ struct PlanRequest {
   Shape shape;  // any shape of the class to plan for
   DeviceInfo device;
   TensorFacts tensors;
-  std::string family;            // forced; empty: routed
+  std::string family;  // forced; empty: routed
   bool has_host_fallback = false;
   std::optional<KernelConfig> config;  // forced; empty: tuned, else the family's default
 };
 
 struct PlannedAttention {
   Route route;
-  Plan plan;                         // empty when the route goes to the host's callback
+  Plan plan;                          // empty when the route goes to the host's callback
   std::vector<KernelSource> sources;  // one per step; an empty text for a built-in kernel
   std::optional<TunedConfig> tuned;   // where the config comes from, if from a tuning
   double generate_ms = 0;
@@ -40,8 +40,11 @@ class Planner {
           std::shared_ptr<const codegen::TemplateEngine> templates,
           std::shared_ptr<TunedConfigs> tuned = nullptr);
 
+  // The rules' choice, or, where preference alone decided, the family that tunings of this very
+  // problem say is faster.
   Route route(const PlanRequest& request) const;
-  // Throws INVALID_ARGUMENT, UNSUPPORTED (a forbidden fall-back, an unknown family), TEMPLATE_ERROR.
+  // Throws INVALID_ARGUMENT, UNSUPPORTED (a forbidden fall-back, an unknown family),
+  // TEMPLATE_ERROR.
   PlannedAttention plan(const PlanRequest& request) const;
   // The same for one family, whatever routing says.
   PlannedAttention plan_with(const KernelFamily& family, const PlanRequest& request) const;
@@ -49,6 +52,8 @@ class Planner {
   const codegen::TemplateEngine& templates_for(const Target& target) const;
 
  private:
+  void prefer_measured(const PlanRequest& request, Route& route) const;
+
   const Environment& environment_;
   Policy policy_;
   std::shared_ptr<const codegen::TemplateEngine> templates_;

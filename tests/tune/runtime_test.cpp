@@ -9,6 +9,7 @@
 
 #include "api/attention_args.h"
 #include "base/error.h"
+#include "codegen/template_loader.h"
 #include "ffpa_jit/ffpa_jit.hpp"
 #include "runtime/local_workbench.h"
 #include "tools/scratch_directory.h"
@@ -142,6 +143,54 @@ TEST_F(RuntimeTuning, ATunedConfigServesUnlessSkipped) {
   skipping.environment = Environment::from(settings);
   Runtime other(skipping);
   EXPECT_EQ(other.prepare(call())->plan.config, configs[0]);
+}
+
+// Where preference alone decides, what was measured on the device decides instead; what was asked
+// for stays.
+TEST(MeasuredPreference, TheFasterFamilyServes) {
+  const std::shared_ptr<Store> store = Store::open({}, null_logger());
+  const auto tuned =
+      std::make_shared<TunedConfigs>(store, TunedConfigs::Options{.shipped = false}, null_logger());
+  const Environment environment;
+  const Planner planner(environment, Policy::kNative,
+                        std::make_shared<codegen::TemplateEngine>(codegen::default_templates({})),
+                        tuned);
+  PlanRequest request;
+  request.problem.head_dim = request.problem.head_dim_v = 64;
+  request.shape.heads_q = request.shape.heads_kv = 32;
+  request.shape.seqlen_q = request.shape.seqlen_k = 4096;
+  request.device.identity = "a device";
+  request.device.target = parse_target("sm_80");
+  request.device.multiprocessors = 108;
+  request.device.shared_bytes_per_block = 163 << 10;
+  const auto put = [&](std::string_view name, double us) {
+    for (const KernelFamily* family : kernel_families()) {
+      if (family->name() != name || family->refuses(request.problem, request.device.target))
+        continue;
+      Tuning row;
+      row.key = tuning_key(name, request.problem, request.shape, request.device);
+      row.family = name;
+      row.config = text_of(family->default_config(request.problem, request.shape, request.device));
+      row.median_us = us;
+      tuned->put(row);
+    }
+  };
+  const auto serving = [&] { return std::string(planner.route(request).family->name()); };
+  EXPECT_EQ(serving(), "mma");
+  put("sdpa", 90);
+  EXPECT_EQ(serving(), "mma") << "mma was never measured";
+  put("mma", 91);
+  EXPECT_EQ(serving(), "mma") << "a lead within the noise of two sessions";
+  put("mma", 100);
+  EXPECT_EQ(serving(), "sdpa");
+  EXPECT_THAT(planner.route(request).reason,
+              HasSubstr("measured to be faster here than mma: 90.0 us, 100.0 us"));
+  EXPECT_EQ(planner.plan(request).plan.family, "sdpa");
+  request.family = "mma";
+  EXPECT_EQ(serving(), "mma");
+  request.family.clear();
+  request.shape.seqlen_q = request.shape.seqlen_k = 16384;
+  EXPECT_EQ(serving(), "mma") << "another shape";
 }
 
 TEST_F(RuntimeTuning, RecordsEachProblemOnce) {

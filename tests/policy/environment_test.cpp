@@ -79,6 +79,10 @@ TEST(Environment, ReadsEveryVariable) {
       {"FFPA_FORCE_NO_SDPA_FALLBACK", "1"},
       {"FFPA_JIT_EMULATOR_SCHEDULE", "shuffle:7"},
       {"FFPA_JIT_EMULATOR_RACES", "0"},
+      {"FFPA_JIT_SKIP_TUNED", "1"},
+      {"FFPA_JIT_TUNED_CONFIG_DIR", "/opt/tuned"},
+      {"FFPA_JIT_AUTOTUNE", "Max"},
+      {"FFPA_JIT_RECORD", "problems.jsonl"},
   });
   EXPECT_EQ(e.cache_dir, "/tmp/c");
   EXPECT_THAT(e.cache_path, ElementsAre("/a.db", "/b.db"));
@@ -98,7 +102,19 @@ TEST(Environment, ReadsEveryVariable) {
   EXPECT_TRUE(e.force_no_fallback);
   EXPECT_EQ(e.emulator_schedule, (emulator::Schedule{emulator::Order::kShuffle, 7}));
   EXPECT_FALSE(e.emulator_races);
+  EXPECT_TRUE(e.skip_tuned);
+  EXPECT_EQ(e.tuned_config_dir, "/opt/tuned");
+  EXPECT_EQ(e.autotune, TuneMode::kMax);
+  EXPECT_EQ(e.record, "problems.jsonl");
   for (const EnvironmentEntry& one : e.entries()) EXPECT_EQ(one.source, one.variable->name);
+}
+
+TEST(Environment, TuningVariablesHaveTheReferencesNames) {
+  EXPECT_TRUE(from({{"FFPA_SKIP_PERSISIT_TUNED_CONFIG", "1"}}).skip_tuned);
+  EXPECT_EQ(from({{"FFPA_TUNED_CONFIG_DIR", "/t"}}).tuned_config_dir, "/t");
+  EXPECT_EQ(from({{"FFPA_JIT_AUTOTUNE", "off"}}).autotune, std::nullopt);
+  EXPECT_EQ(from({{"FFPA_JIT_AUTOTUNE", "fast"}}).autotune, TuneMode::kFast);
+  EXPECT_THAT(message_of({{"FFPA_JIT_AUTOTUNE", "slow"}}), HasSubstr("off, fast, max"));
 }
 
 TEST(Environment, EntriesSayValueAndSourceInTheTablesOrder) {

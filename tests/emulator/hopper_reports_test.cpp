@@ -146,6 +146,9 @@ const std::vector<Bug> kBugs = {
      init() + "  if (t == 0) tma_load_2d(tile + 64, params.maps[0], full, 0, 0);  // BUG\n",
      {"misaligned: cp.async.bulk with the shared memory offset 0x440, which is not a multiple of "
       "128"}},
+    {"CopyFromMisaligned",
+     init() + "  if (t == 0) tma_load_2d(tile, params.maps[0], full, 4, 0);  // BUG\n",
+     {"misaligned: cp.async.bulk of a box whose innermost coordinate is 4, 8 bytes into a row"}},
     {"CopyPastTheEnd",
      init() +
          "  if (t == 0) tma_load_2d(tile + 31 * 1024 - 512, params.maps[0], full, 0, 0);  // BUG\n",
@@ -261,7 +264,22 @@ const std::vector<Bug> kBugs = {
     {"NoWgmmaFenceAfterAWrite",
      std::string(kOperands) + "  wgmma_fence();\n" + multiply() + kCommit + kWait +
          "  d[3] = 5;\n" + multiply("  // BUG") + kCommit + kWait + kShow,
-     {"missing wgmma.fence: register 3 of the accumulator has been written since"},
+     {"missing wgmma.fence: the accumulator has been touched since the last wgmma on it"},
+     128,
+     kShared},
+    {"NoWgmmaFenceAfterARead",
+     std::string(kOperands) + "  wgmma_fence();\n" + multiply() + kCommit + kWait + kShow +
+         "  wgmma_m64n64k16_f32_bf16<false, false>(d, m, m, false);  // BUG\n" + kCommit + kWait +
+         kShow,
+     {"missing wgmma.fence: the accumulator has been touched"},
+     128,
+     kShared},
+    {"NoWgmmaFenceForA",
+     std::string(kOperands) + "  float e[32];\n  wgmma_fence();\n" + multiply() + kCommit + kWait +
+         "  const unsigned a = cvt_rn_bf16x2_f32(d[0], d[1]);\n"
+         "  wgmma_m64n64k16_f32_bf16<false>(e, a, a, a, a, m, false);  // BUG\n" +
+         kCommit + kWait + "  params.out[t] = e[0] != 0;\n",
+     {"missing wgmma.fence: A is in registers"},
      128,
      kShared},
     {"LeavesWithAWgmma",

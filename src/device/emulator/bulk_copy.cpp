@@ -138,6 +138,17 @@ void check_multiple(Fiber& fiber, const void* place, const char* what, uint64_t 
 
 constexpr unsigned kTensorAlignment = 128, kBulkAlignment = 16;
 
+// What the manual does not say and the H200 does not do (an illegal instruction).
+void check_first_coordinate(Fiber& fiber, const void* place, const TensorCopy& copy) {
+  if (copy.at[0] * copy.strides[0] % kBulkAlignment == 0) return;
+  fail(
+      fiber, place,
+      fmt::format(
+          "misaligned: {} of a box whose innermost coordinate is {}, {} bytes into a row; allowed: "
+          "multiples of {} bytes",
+          kName, copy.at[0], copy.at[0] * copy.strides[0], kBulkAlignment));
+}
+
 }  // namespace
 
 void tensor_load(FfpaEmuThread* self, const void* place, unsigned to, const FfpaEmuTensorBox* box,
@@ -147,6 +158,7 @@ void tensor_load(FfpaEmuThread* self, const void* place, unsigned to, const Ffpa
   if (std::string wrong = decode(box->map, box->rank, box->at, load.copy); !wrong.empty())
     fail_with(fiber, place, wrong);
   check_multiple(fiber, place, "the shared memory offset", load.to, kTensorAlignment);
+  check_first_coordinate(fiber, place, load.copy);
   check_global(fiber, place, load.copy, false);
   if (blocks) load.blocks = blocks;
   begin(fiber, std::move(load), Op::kBulkCopy);
@@ -213,6 +225,7 @@ void tensor_store(FfpaEmuThread* self, const void* place, const FfpaEmuTensorBox
   copy.adds = kind == kFfpaEmuTensorAdd;
   from = shared_offset(*fiber.block, from);
   check_multiple(fiber, place, "the shared memory offset", from, kTensorAlignment);
+  check_first_coordinate(fiber, place, copy);
   begin_store(fiber, place, copy, from);
 }
 

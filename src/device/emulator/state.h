@@ -108,9 +108,9 @@ struct Fiber {
   std::vector<uint32_t> store_groups;  // the same of `stores`
   uint64_t multiplies_issued = 0;      // wgmma
   uint32_t multiply_groups = 0;        // committed
-  bool fenced_registers = false;       // wgmma.fence since the last wait that gave something back
-  bool ever_fenced = false;
-  uint64_t polled_at = 0;  // Cluster::progress when last let go without success
+  bool ever_fenced = false;            // wgmma.fence
+  bool touched_registers = false;      // an accumulator, since the last
+  uint64_t polled_at = 0;              // Cluster::progress when last let go without success
   SanitizerState sanitizer;
 };
 

@@ -16,12 +16,16 @@ constexpr unsigned kWarpgroupThreads = kWarpgroup * kWarpSize;
 // while they are in use.
 struct Accumulator {
   unsigned columns = 0;
-  unsigned pending = 0;     // wgmma that have not been waited for
-  bool given_back = false;  // `matrix` is what the lanes' arrays were given last
-  uint32_t place = 0;       // of the last wgmma on it
+  unsigned pending = 0;                           // wgmma that have not been waited for
+  uint32_t place = 0;                             // of the last wgmma on it
   std::array<float*, kWarpgroupThreads> lanes{};  // null: the lane has not issued yet
   std::array<bool, kWarpgroupThreads> taken{};    // the lane's array is in use
-  std::vector<float> matrix;                      // [64][columns]
+  // Not in use: the thread has touched it, and has passed no wgmma.fence since.
+  std::array<bool, kWarpgroupThreads> touched{};
+  std::vector<float> matrix;  // [64][columns]
+
+  uint64_t begin(unsigned lane) const { return reinterpret_cast<uint64_t>(lanes[lane]); }
+  uint64_t end(unsigned lane) const { return begin(lane) + columns / 2 * sizeof(float); }
 };
 
 // One wgmma.

@@ -24,34 +24,41 @@ uint32_t low_half(const void* place) {
 
 // ---- accumulators
 
+// What of the lane's stack the kernel is asked to tell of: arrays in use, and those whose next
+// touch is the first since a wgmma.fence.
+void watch(const Warpgroup& group, unsigned lane) {
+  uint64_t begin = UINT64_MAX, end = 0;
+  for (const auto& accumulator : group.accumulators) {
+    if (!accumulator->lanes[lane] || (!accumulator->taken[lane] && accumulator->touched[lane]))
+      continue;
+    begin = std::min(begin, accumulator->begin(lane));
+    end = std::max(end, accumulator->end(lane));
+  }
+  FfpaEmuThread& thread = *thread_of(group, lane).thread;
+  thread.watched_begin = begin;
+  thread.watched_bytes = end ? end - begin : 0;
+}
+
 // The lane's array holds NaN from now on; its values go to the matrix.
-void take(Fiber& fiber, const void* place, Accumulator& accumulator, unsigned lane, float* d,
-          bool accumulates) {
+void take(Fiber& fiber, const void* place, Warpgroup& group, Accumulator& accumulator,
+          unsigned lane, float* d, bool accumulates) {
   const unsigned count = accumulator.columns / 2;
   if (accumulator.lanes[lane] && accumulator.lanes[lane] != d)
     fail(fiber, place, "divergent wgmma: threads of one warpgroup pass different accumulators");
+  if (accumulator.lanes[lane] && accumulator.touched[lane]) {
+    fail(
+        fiber, place,
+        "missing wgmma.fence: the accumulator has been touched since the last wgmma on it, with no "
+        "wgmma.fence before this one");
+  }
   accumulator.lanes[lane] = d;
   accumulator.taken[lane] = true;
-  const bool must_match = accumulator.given_back && accumulates && !fiber.fenced_registers;
   for (unsigned i = 0; i < count && accumulates; ++i) {
     const MatrixPlace at = place_of_register(lane, i);
-    float& element = accumulator.matrix[at.row * accumulator.columns + at.column];
-    if (must_match && std::bit_cast<uint32_t>(element) != std::bit_cast<uint32_t>(d[i])) {
-      fail(fiber, place,
-           fmt::format(
-               "missing wgmma.fence: register {} of the accumulator has been written since the "
-               "last wgmma on it, with no wgmma.fence before this one",
-               i));
-    }
-    element = d[i];
+    accumulator.matrix[at.row * accumulator.columns + at.column] = d[i];
   }
   std::fill_n(d, count, kPoison);
-  FfpaEmuThread& thread = *fiber.thread;
-  const auto begin = reinterpret_cast<uint64_t>(d), end = begin + count * sizeof(float);
-  const uint64_t watched_end = thread.watched_begin + thread.watched_bytes;
-  const bool first = thread.watched_bytes == 0;
-  thread.watched_begin = first ? begin : std::min<uint64_t>(thread.watched_begin, begin);
-  thread.watched_bytes = (first ? end : std::max(watched_end, end)) - thread.watched_begin;
+  watch(group, lane);
 }
 
 void give_back(Warpgroup& group, Accumulator& accumulator) {
@@ -62,21 +69,8 @@ void give_back(Warpgroup& group, Accumulator& accumulator) {
       const MatrixPlace at = place_of_register(lane, i);
       d[i] = accumulator.matrix[at.row * accumulator.columns + at.column];
     }
-    accumulator.taken[lane] = false;
-  }
-  accumulator.given_back = true;
-  // What remains in use.
-  for (unsigned lane = 0; lane < kWarpgroupThreads; ++lane) {
-    uint64_t begin = UINT64_MAX, end = 0;
-    for (const auto& other : group.accumulators) {
-      if (!other->taken[lane]) continue;
-      const auto first = reinterpret_cast<uint64_t>(other->lanes[lane]);
-      begin = std::min(begin, first);
-      end = std::max(end, first + other->columns / 2 * sizeof(float));
-    }
-    FfpaEmuThread& thread = *thread_of(group, lane).thread;
-    thread.watched_begin = begin;
-    thread.watched_bytes = end ? end - begin : 0;
+    accumulator.taken[lane] = accumulator.touched[lane] = false;
+    watch(group, lane);
   }
 }
 
@@ -87,7 +81,7 @@ unsigned accumulator_for(Fiber& fiber, const void* place, Warpgroup& group, unsi
   for (unsigned i = 0; i < group.accumulators.size(); ++i) {
     const Accumulator& other = *group.accumulators[i];
     const float* begin = other.lanes[lane];
-    if (!begin || (!other.pending && !other.given_back)) continue;
+    if (!begin) continue;
     if (begin == d && other.columns == columns) {
       found = i;
     } else if (other.pending && begin < d + columns / 2 && d < begin + other.columns / 2) {
@@ -108,8 +102,8 @@ unsigned accumulator_for(Fiber& fiber, const void* place, Warpgroup& group, unsi
   }
   Accumulator& fresh = *group.accumulators[found];
   fresh.columns = columns;
-  fresh.given_back = false;
   fresh.lanes.fill(nullptr);
+  fresh.touched.fill(false);
   fresh.matrix.resize(size_t{kRows} * columns);
   return found;
 }
@@ -251,9 +245,15 @@ void wgmma(FfpaEmuThread* self, const void* place, const FfpaEmuWgmma* shape, fl
     fail_divergent(fiber, place, multiply.place);
   if (!fiber.ever_fenced)
     fail(fiber, place, "missing wgmma.fence: there is none before the thread's first wgmma");
+  if (a && fiber.touched_registers) {
+    fail(fiber, place,
+         "missing wgmma.fence: A is in registers, and the thread has touched an accumulator since "
+         "its last "
+         "wgmma.fence, which A may come from");
+  }
   Accumulator& accumulator = *group.accumulators[multiply.accumulator];
   if (!accumulator.taken[lane])
-    take(fiber, place, accumulator, lane, d, multiply.accumulates);
+    take(fiber, place, group, accumulator, lane, d, multiply.accumulates);
   else if (accumulator.lanes[lane] != d)
     fail(fiber, place, "divergent wgmma: threads of one warpgroup pass different accumulators");
   if (a) std::copy_n(a, 4, multiply.registers[lane].begin());
@@ -262,9 +262,15 @@ void wgmma(FfpaEmuThread* self, const void* place, const FfpaEmuWgmma* shape, fl
   if (fiber.cluster->launch->schedule.order == Order::kEarly) execute(group, multiply);
 }
 
-void wgmma_fence(FfpaEmuThread* self, const void*) {
+void wgmma_fence(FfpaEmuThread* self, const void* place) {
   Fiber& fiber = fiber_of(self);
-  fiber.fenced_registers = fiber.ever_fenced = true;
+  fiber.ever_fenced = true;
+  if (!fiber.touched_registers) return;
+  fiber.touched_registers = false;
+  Warpgroup& group = warpgroup_of(fiber, place, Op::kWgmma);
+  const unsigned lane = lane_in_warpgroup(fiber);
+  for (const auto& accumulator : group.accumulators) accumulator->touched[lane] = false;
+  watch(group, lane);
 }
 
 void wgmma_commit(FfpaEmuThread* self, const void* place) {
@@ -288,17 +294,13 @@ void wgmma_wait(FfpaEmuThread* self, const void* place, unsigned pending_groups)
   const uint32_t committed = fiber.multiply_groups;
   const uint32_t over = committed > pending_groups ? committed - pending_groups : 0;
   size_t count = 0;
-  bool gave_back = false;
   while (count < group.multiplies.size()) {
     Multiply& multiply = *group.multiplies[count];
     if (multiply.group == 0 || multiply.group > over) break;
     if (multiply.issued < kWarpgroupThreads) fail_divergent(fiber, place, multiply.place);
     execute(group, multiply);
     Accumulator& accumulator = *group.accumulators[multiply.accumulator];
-    if (--accumulator.pending == 0) {
-      give_back(group, accumulator);
-      gave_back = true;
-    }
+    if (--accumulator.pending == 0) give_back(group, accumulator);
     ++count;
   }
   const auto end = group.multiplies.begin() + static_cast<ptrdiff_t>(count);
@@ -306,11 +308,9 @@ void wgmma_wait(FfpaEmuThread* self, const void* place, unsigned pending_groups)
   group.multiplies.erase(group.multiplies.begin(), end);
   group.first += count;
   Cluster& cluster = *fiber.cluster;
-  for (unsigned lane = 0; lane < kWarpgroupThreads; ++lane) {
-    Fiber& thread = thread_of(group, lane);
-    if (gave_back) thread.fenced_registers = false;
-    if (lane % kWarpSize == 0 && group.actor && over > 0)
-      cluster.clocks.of(thread.warp->index)[group.actor] = clock_of_phase(over);
+  for (unsigned w = 0; w < kWarpgroup && group.actor && over > 0; ++w) {
+    const unsigned warp = thread_of(group, w * kWarpSize).warp->index;
+    cluster.clocks.of(warp)[group.actor] = clock_of_phase(over);
   }
   go_on(fiber, group);
 }
@@ -320,37 +320,46 @@ void watched(FfpaEmuThread* self, const void* place, const void* memory, unsigne
   Fiber& fiber = fiber_of(self);
   Warpgroup& group = warpgroup_of(fiber, place, Op::kWgmma);
   const unsigned lane = lane_in_warpgroup(fiber);
-  const auto* begin = static_cast<const unsigned char*>(memory);
+  const auto begin = reinterpret_cast<uint64_t>(memory);
+  bool first = false;
   for (const auto& accumulator : group.accumulators) {
-    if (!accumulator->taken[lane]) continue;
-    const auto* first = reinterpret_cast<const unsigned char*>(accumulator->lanes[lane]);
-    if (begin + bytes <= first || begin >= first + accumulator->columns / 2 * sizeof(float))
+    if (!accumulator->lanes[lane] || begin + bytes <= accumulator->begin(lane) ||
+        begin >= accumulator->end(lane))
       continue;
+    if (!accumulator->taken[lane]) {
+      first |= !accumulator->touched[lane];
+      accumulator->touched[lane] = true;
+      continue;
+    }
     Failure failure;
     failure.what = fmt::format(
         "accumulator in use: {} of register {} of an accumulator between its wgmma and the "
         "wgmma.wait_group that completes it",
-        writes ? "write" : "read", begin < first ? 0 : (begin - first) / 4);
+        writes ? "write" : "read",
+        begin < accumulator->begin(lane) ? 0 : (begin - accumulator->begin(lane)) / sizeof(float));
     failure.place = place;
     failure.other = "wgmma";
     failure.other_place = accumulator->place;
     fail(fiber, std::move(failure));
   }
+  if (!first) return;
+  fiber.touched_registers = true;
+  watch(group, lane);
 }
 
 void check_multiplies_over(Fiber& fiber) {
-  if (fiber.thread->watched_bytes == 0) return;
-  Failure failure;
-  failure.what =
-      "missing wait: a thread leaves the kernel with a wgmma that no wgmma.wait_group has "
-      "completed";
+  if (fiber.multiplies_issued == 0) return;
   const Warpgroup& group = *fiber.block->warpgroups[fiber.thread->warp / kWarpgroup];
   for (const auto& accumulator : group.accumulators) {
     if (!accumulator->taken[lane_in_warpgroup(fiber)]) continue;
+    Failure failure;
+    failure.what =
+        "missing wait: a thread leaves the kernel with a wgmma that no wgmma.wait_group has "
+        "completed";
     failure.other = "wgmma";
     failure.other_place = accumulator->place;
+    fail(fiber, std::move(failure));
   }
-  fail(fiber, std::move(failure));
 }
 
 }  // namespace ffpa_jit::emulator

@@ -137,7 +137,7 @@ void Worker::set_up_block(const Launch& launch, unsigned rank, FfpaEmuIndex firs
     fiber.copy_groups.clear();
     fiber.stores.clear();
     fiber.store_groups.clear();
-    fiber.polls = fiber.arrived_at_cluster = fiber.fenced_registers = fiber.ever_fenced = false;
+    fiber.polls = fiber.arrived_at_cluster = fiber.touched_registers = fiber.ever_fenced = false;
     fiber.multiplies_issued = fiber.polled_at = 0;
     fiber.multiply_groups = 0;
     *fiber.thread = {.thread = {t % launch.block.x, t / launch.block.x % launch.block.y,

@@ -3,7 +3,7 @@
 // included common/tensor_map.h.
 //
 // One thread issues; the coordinates are of the box's first element, innermost dimension first, and may be outside the
-// tensor: what is outside is filled with zeros. `to` is aligned to 128 bytes (to 1024 under the 128-byte swizzle, so
+// tensor: what is outside is filled with zeros. The innermost one is a multiple of 16 bytes (an illegal instruction otherwise). `to` is aligned to 128 bytes (to 1024 under the 128-byte swizzle, so
 // that the pattern begins there). The box's bytes, those of zeros too, are counted at the mbarrier.
 
 // prefetch.tensormap: the map will be needed soon.

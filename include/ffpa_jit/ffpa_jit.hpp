@@ -81,6 +81,7 @@ struct RuntimeOptions {
   std::optional<ffpa_jit_log_level> log_level;
   std::function<void(ffpa_jit_log_level, std::string_view)> log;  // empty: stderr
   std::function<ffpa_jit_status(const ffpa_jit_attention_args&, std::string_view reason)> fallback;
+  ffpa_jit_autotune autotune = FFPA_JIT_AUTOTUNE_DEFAULT;
 };
 
 // A prepared plan. Must not outlive its Runtime.
@@ -112,6 +113,7 @@ class Runtime {
     c.cache_path = text(options_->cache_path);
     c.template_dir = text(options_->template_dir);
     c.policy = options_->policy;
+    c.autotune = options_->autotune;
     c.num_threads = options_->num_threads;
     c.compile_time_limit_ms = options_->compile_time_limit_ms;
     c.has_log_level = options_->log_level.has_value();

@@ -123,6 +123,29 @@ TEST_F(RuntimeTuning, AutotuneOnceThenServe) {
   EXPECT_THAT(log_, ::testing::Not(HasSubstr("tuned 'forward")));
 }
 
+TEST_F(RuntimeTuning, AutotuneIsAnOptionOfTheLibrary) {
+  {
+    Runtime runtime(options());
+    NEEDS_COMPILER(runtime);
+  }
+  ffpa::RuntimeOptions library;
+  library.cache_dir = (scratch_ / "library").string();
+  library.num_threads = 1;
+  library.autotune = FFPA_JIT_AUTOTUNE_FAST;
+  ffpa::Runtime runtime(library);
+  runtime.forward(args_);
+  const ffpa::Plan plan = runtime.prepare(args_);
+  EXPECT_THAT(plan.info().reason, HasSubstr("config tuned for q=64 k=64 heads=2"));
+  library.autotune = static_cast<ffpa_jit_autotune>(9);
+  try {
+    ffpa::Runtime refused(library);
+    FAIL();
+  } catch (const ffpa::Error& error) {
+    EXPECT_EQ(error.status(), FFPA_JIT_INVALID_ARGUMENT);
+    EXPECT_THAT(error.what(), HasSubstr("autotune is 9"));
+  }
+}
+
 TEST_F(RuntimeTuning, ATunedConfigServesUnlessSkipped) {
   Runtime runtime(options());
   NEEDS_COMPILER(runtime);

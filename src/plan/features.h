@@ -14,6 +14,9 @@ enum class Feature { kScoreModifier, kSinks, kSeqlensK, kPagedKv };
 inline constexpr std::initializer_list<Feature> kEveryFeature = {
     Feature::kScoreModifier, Feature::kSinks, Feature::kSeqlensK, Feature::kPagedKv};
 
+// What no family computes, as refuses() returns it: asked by those that serve everything else (sdpa, portable).
+std::optional<std::string> refused_by_all(const Problem& problem);
+
 // nullopt when `problem` needs none but `served`; else the first other one, as refuses() returns
 // it.
 std::optional<std::string> lacks(const Problem& problem, std::initializer_list<Feature> served);

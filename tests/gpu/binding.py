@@ -92,12 +92,12 @@ class Runtime:
         self.check(self.lib.ffpa_jit_attention_forward(self.handle, c.byref(args)))
 
     def prepare(self, args):
-        """Compiles and loads; returns {family, config, compile_ms, cache_hit}."""
+        """Compiles and loads; returns {family, reason, config, target, compile_ms, cache_hit}."""
         plan = c.c_void_p()
         self.check(self.lib.ffpa_jit_attention_prepare(self.handle, c.byref(args), c.byref(plan)))
         info = PlanInfo(struct_size=c.sizeof(PlanInfo))
         self.check(self.lib.ffpa_jit_plan_get_info(plan, c.byref(info)))
-        facts = {"family": info.family.decode(), "config": info.config.decode(), "target": info.target.decode(),
+        facts = {"family": info.family.decode(), "reason": info.reason.decode(), "config": info.config.decode(), "target": info.target.decode(),
                  "compile_ms": info.compile_ms, "cache_hit": info.cache_hit}
         self.lib.ffpa_jit_plan_destroy(plan)
         return facts

@@ -211,9 +211,10 @@ def run_grid(runtime, family, small, thin):
 
     def prepare(case):
         try:
-            return runtime.prepare(case.args)
+            plan = runtime.prepare(case.args)
         except binding.Unsupported as refusal:
             return str(refusal)
+        return plan if plan["family"] == (family.decode() or plan["family"]) else plan["reason"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         plans = list(pool.map(prepare, cases))
     refused = {}

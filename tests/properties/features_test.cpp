@@ -56,17 +56,17 @@ class Features : public testing::Test {
   Judge judge_;
 };
 
-TEST_F(Features, Portable) { check_family("portable", 40'000, 150); }
-TEST_F(Features, Sdpa) { check_family("sdpa", 41'000, 48); }
+TEST_F(Features, Portable) { check_family("portable", 40'000, 100); }
+TEST_F(Features, Sdpa) { check_family("sdpa", 41'000, 24); }
 TEST_F(Features, SdpaAtTheBaseline) {
   ::setenv("FFPA_JIT_CPU_LEVEL", "x86-64", 1);
   ffpa_jit_runtime_destroy(runtime_);
   SetUp();
-  check_family("sdpa", 42'000, 32);
+  check_family("sdpa", 42'000, 12);
   ::unsetenv("FFPA_JIT_CPU_LEVEL");
 }
-TEST_F(Features, EmulatedSdpa) { check_family("sdpa", 43'000, 24, 80); }
-TEST_F(Features, EmulatedRouted) { check_family(nullptr, 44'000, 16, 80); }
+TEST_F(Features, EmulatedSdpa) { check_family("sdpa", 43'000, 16, 80); }
+TEST_F(Features, EmulatedRouted) { check_family(nullptr, 44'000, 12, 80); }
 
 }  // namespace
 }  // namespace ffpa_jit::properties

@@ -213,7 +213,6 @@ TEST_P(ModifierFunctions, PowersOfTwo) {
 INSTANTIATE_TEST_SUITE_P(Kernels, ModifierFunctions,
                          testing::Values(Kernel{"portable", "portable", nullptr},
                                          Kernel{"sdpa_x86_64", "sdpa", "x86-64"},
-                                         Kernel{"sdpa_x86_64_v3", "sdpa", "x86-64-v3"},
                                          Kernel{"sdpa_best", "sdpa", nullptr},
                                          Kernel{"sdpa_sm_80", "sdpa", nullptr, 80}),
                          [](const auto& info) { return std::string(info.param.name); });

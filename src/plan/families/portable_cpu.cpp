@@ -16,15 +16,7 @@ class PortableCpuFamily final : public KernelFamily {
   std::optional<std::string> refuses(const Problem& problem, const Target& target) const override {
     if (target.kind != TargetKind::kCpu)
       return "it is compiled into the library and runs on the CPU only";
-    if (auto reason = lacks(problem, kEveryFeature)) return reason;
-    switch (problem.dtype) {
-      case DType::kFp32:
-      case DType::kFp16:
-      case DType::kBf16:
-        return std::nullopt;
-      default:
-        return fmt::format("it has no {} version; it has fp32, fp16, bf16", name_of(problem.dtype));
-    }
+    return refused_by_all(problem);
   }
 
   KernelConfig default_config(const Problem&, const Shape&, const DeviceInfo&) const override {

@@ -14,7 +14,6 @@
 namespace ffpa_jit {
 namespace {
 
-constexpr int kMaxHeadDim = 2048;
 constexpr int kAmxKeys = 32;  // elements of the contracted dimension in one AMX tile
 constexpr char kEntry[] = "ffpa_sdpa_forward";
 constexpr int64_t kMaxScratchBytes = 64 << 20;
@@ -144,23 +143,7 @@ class SdpaCpu final : public KernelFamily {
 
   std::optional<std::string> refuses(const Problem& problem, const Target& target) const override {
     if (!level_of(target)) return fmt::format("serves CPU targets, not {}", text_of(target));
-    if (auto reason = lacks(problem, kEveryFeature)) return reason;
-    if (problem.direction != Direction::kForward) return "has a forward kernel only";
-    if (problem.dtype != DType::kFp32 && problem.dtype != DType::kFp16 &&
-        problem.dtype != DType::kBf16) {
-      return fmt::format("dtype {} is not fp32, fp16 or bf16", name_of(problem.dtype));
-    }
-    for (int head_dim : {problem.head_dim, problem.head_dim_v}) {
-      if (head_dim < 1 || head_dim > kMaxHeadDim) {
-        return fmt::format("head dim {} is outside 1 to {}", head_dim, kMaxHeadDim);
-      }
-    }
-    if (problem.has_bias && problem.bias_dtype != DType::kFp32 &&
-        problem.bias_dtype != problem.dtype) {
-      return fmt::format("a bias is fp32 or {}, not {}", name_of(problem.dtype),
-                         name_of(problem.bias_dtype));
-    }
-    return std::nullopt;
+    return refused_by_all(problem);
   }
 
   KernelConfig default_config(const Problem& problem, const Shape& shape,

@@ -71,10 +71,10 @@ void read_modifier(const ffpa_jit_attention_args& args, AttentionCall& call) {
     }
     return;
   }
-  problem.score_modifier = modifier::canonical(args.score_modifier, problem.modifier_tensors);
-  if (!any_tensor) return;
-  const modifier::Expression expression =
-      modifier::parse(problem.score_modifier, problem.modifier_tensors);
+  const modifier::Written& written =
+      modifier::read_written(args.score_modifier, problem.modifier_tensors);
+  problem.score_modifier = written.canonical;
+  const modifier::Expression& expression = written.expression;
   for (const modifier::Node& node : expression.nodes) {
     if (node.op != modifier::Op::kTensor) continue;
     for (int dim = 0; dim < node.operand_count; ++dim) {

@@ -14,9 +14,11 @@ constexpr std::string_view kLayouts = "bhnd, bnhd, varlen";
 constexpr std::string_view kDTypes = "fp32, fp16, bf16";
 constexpr std::string_view kPatterns = "\"bhqk\" with 1 in place of a dimension that is broadcast";
 constexpr std::string_view kOptions =
-    "causal, window=, mask=, bias=, dropout, softcap, modifier= (with t0= to t3=), sinks, seqlens_k, "
+    "causal, window=, mask=, bias=, dropout, softcap, modifier= (with t0= to t3=), sinks, "
+    "seqlens_k, "
     "page=, accumulate=fp16, lse, in this order, each once";
-constexpr std::string_view kModifierTensor = "fp32 or int32, a colon and the rank 1 to 4, e.g. int32:2";
+constexpr std::string_view kModifierTensor =
+    "fp32 or int32, a colon and the rank 1 to 4, e.g. int32:2";
 constexpr std::array<std::string_view, kMaxModifierTensors> kTensorNames{"t0", "t1", "t2", "t3"};
 
 bool is_activation(DType dtype) {
@@ -76,12 +78,17 @@ void validate_modifier(const Problem& p) {
   }
   for (int i = 0; i < kMaxModifierTensors; ++i) {
     const ModifierTensor& tensor = p.modifier_tensors[i];
-    const bool known = tensor.dtype == DType::kFp32 || (tensor.dtype == DType::kInt32 && tensor.rank);
+    const bool known =
+        tensor.dtype == DType::kFp32 || (tensor.dtype == DType::kInt32 && tensor.rank);
     if (!known || tensor.rank < 0 || tensor.rank > 4) {
       invalid(kTensorNames[i], fmt::format("{}:{}", name_of(tensor.dtype), tensor.rank),
               kModifierTensor);
     }
   }
+  // Every call is validated, and most have the modifier of the one before.
+  thread_local std::string last_text;
+  thread_local ModifierTensors last_tensors;
+  if (p.score_modifier == last_text && p.modifier_tensors == last_tensors) return;
   const modifier::Expression expression = modifier::parse(p.score_modifier, p.modifier_tensors);
   if (const std::string text = text_of(expression); text != p.score_modifier) {
     invalid("score_modifier", in_quotes(p.score_modifier),
@@ -92,6 +99,8 @@ void validate_modifier(const Problem& p) {
       invalid(kTensorNames[i], "given", "only tensors that the score modifier reads");
     }
   }
+  last_text = p.score_modifier;
+  last_tensors = p.modifier_tensors;
 }
 
 }  // namespace

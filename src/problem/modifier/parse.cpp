@@ -384,17 +384,23 @@ Expression parse(std::string_view text, const ModifierTensors& tensors) {
   return Parser(text, tensors, kCanonical).run();
 }
 
-std::string canonical(std::string_view text, const ModifierTensors& tensors) {
-  struct Known {
-    std::string text, canonical;
+const Written& read_written(std::string_view text, const ModifierTensors& tensors) {
+  struct Last {
+    std::string text;
     ModifierTensors tensors;
+    Written written;
   };
-  thread_local std::optional<Known> last;
+  thread_local std::optional<Last> last;
   if (!last || last->text != text || last->tensors != tensors) {
-    std::string result = text_of(Parser(text, tensors, kWritten).run());
-    last = Known{std::string(text), std::move(result), tensors};
+    Expression expression = Parser(text, tensors, kWritten).run();
+    std::string canonical = text_of(expression);
+    last = Last{std::string(text), tensors, {std::move(canonical), std::move(expression)}};
   }
-  return last->canonical;
+  return last->written;
+}
+
+std::string canonical(std::string_view text, const ModifierTensors& tensors) {
+  return read_written(text, tensors).canonical;
 }
 
 }  // namespace ffpa_jit::modifier

@@ -13,8 +13,16 @@ namespace ffpa_jit::modifier {
 // whose rank is 0 may not be read.
 Expression parse(std::string_view text, const ModifierTensors& tensors);
 
-// text_of(parse(text)), with the limits of what a host may write: 2048 characters, 64 levels of
-// nesting. A text that this thread asked for lately costs a comparison.
+struct Written {
+  std::string canonical;
+  Expression expression;
+};
+// What a host wrote, with limits of its own: 2048 characters, 64 levels of nesting. The text of
+// this thread's last call costs a comparison: warm calls repeat theirs. Valid until the thread's
+// next call.
+const Written& read_written(std::string_view text, const ModifierTensors& tensors);
+
+// Its canonical text alone.
 std::string canonical(std::string_view text, const ModifierTensors& tensors);
 
 }  // namespace ffpa_jit::modifier

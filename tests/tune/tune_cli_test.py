@@ -79,6 +79,9 @@ class Tune(unittest.TestCase):
         for words in ("<svg", out["config"], out["problem"], "</html>"):
             self.assertIn(words, report)
         self.assertNotIn("http", report.replace("http://www.w3.org/2000/svg", ""), "the report refers to nothing else")
+        (kept,) = self.json("tune", "--list")
+        self.assertEqual([kept[name] for name in ("problem", "bucket", "family", "config", "median_us")],
+                         [out[name] for name in ("problem", "bucket", "family", "config", "median_us")])
         # It is kept, and serves.
         explain = ["explain", "--device", "cpu", *SMALL[2:8], "--seqlen-q", "64"]
         (seen,) = self.json(*explain)

@@ -42,7 +42,7 @@ struct TuneOptions {
                 ""};
   std::vector<std::string> families;
   std::string mode = "fast";
-  bool overwrite = false;
+  bool overwrite = false, list = false;
   double budget_s = 0;
   size_t max_candidates = 0;
   double run_limit_s = 20;
@@ -330,7 +330,44 @@ void export_tunings(Runtime& runtime, const std::vector<DeviceRef>& devices,
   fmt::print(stderr, "{} tunings of {} written to {}\n", rows.size(), device.name, path.string());
 }
 
+int list(const Session& session) {
+  const ffpa::Runtime runtime = open_runtime(session);
+  Table table({{"device"},
+               {"family"},
+               {"shape"},
+               {"problem"},
+               {"config"},
+               {"us", true},
+               {"+-", true},
+               {"samples", true},
+               {"version"}});
+  for (const Tuning& row : inside(runtime).store().tunings("")) {
+    const auto [family, bucket] = parse_tuning_shape(row.key.shape_bucket);
+    if (session.json) {
+      print_json({{"device", row.key.device},
+                  {"problem", row.key.problem},
+                  {"bucket", bucket},
+                  {"family", family},
+                  {"config", row.config},
+                  {"median_us", row.median_us},
+                  {"spread_us", row.spread_us},
+                  {"runner_up", row.runner_up},
+                  {"runner_up_us", row.runner_up_us},
+                  {"samples", row.samples},
+                  {"library_version", row.library_version},
+                  {"driver_version", row.driver_version}});
+    } else {
+      table.add({row.key.device, family, bucket, row.key.problem, row.config,
+                 fmt::format("{:.1f}", row.median_us), fmt::format("{:.1f}", row.spread_us),
+                 std::to_string(row.samples), row.library_version});
+    }
+  }
+  if (!session.json) table.print();
+  return kOk;
+}
+
 int tune(const Session& session, const TuneOptions& options) {
+  if (options.list) return list(session);
   const Ranks ranks = read_ranks([](const char* name) -> const char* { return std::getenv(name); });
   const std::vector<DeviceRef> devices = devices_of(options, ranks);
   const ffpa::Runtime runtime = open_runtime(session, {options.threads, FFPA_JIT_POLICY_DEFAULT});
@@ -470,6 +507,7 @@ void add_tune_command(CLI::App& app, Session& session) {
       ->add_option("--export", options->export_file,
                    "Write this device's tunings, those that beat the default, as a tuning file")
       ->type_name("FILE.json");
+  command->add_flag("--list", options->list, "List the tunings that the cache holds; tune nothing");
   command->add_flag("--dry-run", session.dry_run,
                     "Say what would be tuned and how many configs there are; run nothing");
   options->problem.add_to(*command);

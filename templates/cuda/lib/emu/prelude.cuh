@@ -1,7 +1,7 @@
 // Put before a CUDA kernel that is compiled for the emulator: the language's own words for a host C++ compiler, the
 // functions that instrumented code calls, and how an image reaches the emulator. Self-contained, without headers.
 //
-// The kernel is compiled with -fsanitize=thread, whose callbacks are defined here: every load and store of the kernel's
+// The kernel is compiled with -fsanitize=thread, whose callbacks instrumentation.cuh defines: every load and store of the kernel's
 // own C++ is checked. __shared__ variables are emulated thread-local ones. Functions here that touch memory themselves
 // are kept out of the instrumentation and of inlining, so that their return address is a place in the kernel.
 //% include "cuda/lib/emu/table.h"
@@ -39,58 +39,10 @@ static inline __attribute__((always_inline)) FfpaEmuThread* ffpa_emu_self() {
 #define blockDim (ffpa_emu_self()->block_dim)
 #define gridDim (ffpa_emu_self()->grid_dim)
 
-// ---- instrumentation
-
-// Memory of the thread's own stack: its locals and registers.
-static inline __attribute__((always_inline)) bool ffpa_emu_is_local(const void* memory) {
-  return (((unsigned long long)memory ^ (unsigned long long)__builtin_frame_address(0)) & ~(kFfpaEmuStackBytes - 1)) == 0;
-}
-
-// Part of it that a wgmma writes to.
-static inline __attribute__((always_inline)) bool ffpa_emu_is_watched(const void* memory) {
-  const FfpaEmuThread* self = ffpa_emu_self();
-  return (unsigned long long)memory - self->watched_begin < self->watched_bytes;
-}
-
 extern "C" {
-#define FFPA_EMU_CHECK(kind, writes, memory, bytes, alignment) \
-  if (!ffpa_emu_is_local(memory)) { \
-    ffpa_emu->kind(FFPA_EMU_HERE, memory, bytes, alignment); \
-  } else if (ffpa_emu_is_watched(memory)) { \
-    ffpa_emu->watched(FFPA_EMU_HERE, memory, bytes, writes); \
-  }
-#define FFPA_EMU_ACCESS(bytes) \
-  FFPA_EMU_PLAIN void __tsan_read##bytes(void* memory) { FFPA_EMU_CHECK(read, 0, memory, bytes, bytes) } \
-  FFPA_EMU_PLAIN void __tsan_write##bytes(void* memory) { FFPA_EMU_CHECK(write, 1, memory, bytes, bytes) } \
-  FFPA_EMU_PLAIN void __tsan_unaligned_read##bytes(void* memory) { FFPA_EMU_CHECK(read, 0, memory, bytes, 1) } \
-  FFPA_EMU_PLAIN void __tsan_unaligned_write##bytes(void* memory) { FFPA_EMU_CHECK(write, 1, memory, bytes, 1) }
-FFPA_EMU_ACCESS(1)
-FFPA_EMU_ACCESS(2)
-FFPA_EMU_ACCESS(4)
-FFPA_EMU_ACCESS(8)
-FFPA_EMU_ACCESS(16)
-
 void* memcpy(void*, const void*, __SIZE_TYPE__);
 void* memmove(void*, const void*, __SIZE_TYPE__);
 void* memset(void*, int, __SIZE_TYPE__);
-
-FFPA_EMU_PLAIN void* __tsan_memcpy(void* to, const void* from, __SIZE_TYPE__ bytes) {
-  if (bytes) FFPA_EMU_CHECK(read, 0, from, bytes, 1)
-  if (bytes) FFPA_EMU_CHECK(write, 1, to, bytes, 1)
-  return memcpy(to, from, bytes);
-}
-FFPA_EMU_PLAIN void* __tsan_memmove(void* to, const void* from, __SIZE_TYPE__ bytes) {
-  if (bytes) FFPA_EMU_CHECK(read, 0, from, bytes, 1)
-  if (bytes) FFPA_EMU_CHECK(write, 1, to, bytes, 1)
-  return memmove(to, from, bytes);
-}
-FFPA_EMU_PLAIN void* __tsan_memset(void* to, int value, __SIZE_TYPE__ bytes) {
-  if (bytes) FFPA_EMU_CHECK(write, 1, to, bytes, 1)
-  return memset(to, value, bytes);
-}
-FFPA_EMU_PLAIN void __tsan_init() {}
-FFPA_EMU_PLAIN void __tsan_func_entry(void*) {}
-FFPA_EMU_PLAIN void __tsan_func_exit() {}
 
 FFPA_EMU_PLAIN void* __emutls_get_address(FfpaEmuSharedVariable* variable) { return ffpa_emu_self()->shared + variable->offset; }
 }

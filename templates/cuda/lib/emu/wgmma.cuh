@@ -1,6 +1,8 @@
 // Matrix multiply-accumulate of a warpgroup, emulated. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions: wgmma".
 // Fragments and descriptors as in cuda/lib/wgmma.cuh. Accumulators hold NaN until wgmma_wait_group has given them back.
 
+#define FFPA_EMU_HAS_WGMMA
+
 // wgmma.fence, wgmma.commit_group, wgmma.wait_group
 FFPA_DEVICE void wgmma_fence() { ffpa_emu_wgmma_fence(); }
 FFPA_DEVICE void wgmma_commit_group() { ffpa_emu_wgmma_commit(); }

@@ -12,11 +12,12 @@ struct RowsWork {
 // What is left after whole waves of blocks keeps few multiprocessors busy: its tiles are cut along the keys, where pieces stay
 // long enough to be worth putting together again. `kv_tiles` of the longest tile.
 FFPA_DEVICE RowsWork rows_work(int tiles, int kv_tiles, int multiprocessors, int most_parts) {
-  constexpr int kLeastOfPart = 6;  // tiles of keys
+  // Tiles of keys of a part: beside whole waves, where blocks have been busy and merging shows, and alone.
+  const int least_of_part = tiles > multiprocessors ? 16 : 6;
   const int left = tiles % multiprocessors;
   int parts = left > 0 ? multiprocessors / left : 1;
   if (parts > most_parts) parts = most_parts;
-  if (parts > kv_tiles / kLeastOfPart) parts = kv_tiles / kLeastOfPart;
+  if (parts > kv_tiles / least_of_part) parts = kv_tiles / least_of_part;
   if (parts < 2) return {tiles, 0, 1};
   return {tiles - left, left, parts};
 }

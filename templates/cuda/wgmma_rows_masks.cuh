@@ -53,6 +53,15 @@ FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const T
 }
 //% endif
 
+//% if mask
+
+// Bit i: whether byte i is not 0.
+FFPA_DEVICE unsigned nonzero_bytes(unsigned bytes) {
+  const unsigned high = ((bytes & 0x7f7f7f7fu) + 0x7f7f7f7fu | bytes) & 0x80808080u;
+  return high * 0x00204081u >> 28;
+}
+//% endif
+
 // What is known of a tile's scores before they are: found out while Q K^T is computed. Bits of the lane's row h: 2 i + e is of
 // column_of(i) + e.
 struct Marks {
@@ -71,27 +80,38 @@ struct Marks {
   // Keys past the last are read as some other.
   FFPA_DEVICE void load_mask(const ForwardParams& params, const Tile& tile, int kv) {
     const Mask<unsigned char> mask = boolean_mask(params, tile);
+    const unsigned char* row[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) row[h] = mask.at(query_of(tile, row_of(h)), kv + column_of(0));
+    if (mask.paired && kv + kBlockN <= tile.seqlen_k) {
+      unsigned pairs[2][kSTiles / 2];  // four bytes, of two n-tiles
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+#pragma unroll
+        for (int i = 0; i < kSTiles / 2; ++i) {
+          pairs[h][i] = *(const unsigned short*)(row[h] + 16 * i) | (unsigned)*(const unsigned short*)(row[h] + 16 * i + 8) << 16;
+        }
+      }
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+#pragma unroll
+        for (int w = 0; w < kWords; ++w) shown[h][w] = 0;
+#pragma unroll
+        for (int i = 0; i < kSTiles / 2; ++i) shown[h][i / 8] |= nonzero_bytes(pairs[h][i]) << (4 * (i % 8));
+      }
+      return;
+    }
     const int last = tile.seqlen_k - 1 - kv - column_of(0);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const unsigned char* row = mask.at(query_of(tile, row_of(h)), kv + column_of(0));
 #pragma unroll
       for (int w = 0; w < kWords; ++w) {
         unsigned bits = 0;
         const int count = kSTiles - 16 * w < 16 ? kSTiles - 16 * w : 16;
-        if (mask.paired) {
-#pragma unroll
-          for (int i = 0; i < count; ++i) {
-            const int key = 8 * (16 * w + i);
-            const Pair<unsigned char> pair = *(const Pair<unsigned char>*)(row + (key < last ? key : last - 1));
-            bits |= ((unsigned)(pair.value[0] != 0) | (unsigned)(pair.value[1] != 0) << 1) << (2 * i);
-          }
-        } else {
 #pragma unroll 4
-          for (int i = 0; i < 2 * count; ++i) {
-            const int key = 8 * (16 * w + i / 2) + i % 2;
-            bits |= (unsigned)(row[(key < last ? key : last) * mask.stride_key] != 0) << i;
-          }
+        for (int i = 0; i < 2 * count; ++i) {
+          const int key = 8 * (16 * w + i / 2) + i % 2;
+          bits |= (unsigned)(row[h][(key < last ? key : last) * mask.stride_key] != 0) << i;
         }
         shown[h][w] = bits;
       }
@@ -101,15 +121,14 @@ struct Marks {
 //% if bias
   FFPA_DEVICE void load_bias(const ForwardParams& params, const Tile& tile, int kv) {
     const Mask<BiasElement> mask = additive_mask(params, tile);
+    const bool whole = mask.paired && kv + kBlockN <= tile.seqlen_k;
     const int last = tile.seqlen_k - 1 - kv - column_of(0);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const BiasElement* row = mask.at(query_of(tile, row_of(h)), kv + column_of(0));
-      if (mask.paired) {
+      if (whole) {
 #pragma unroll
-        for (int i = 0; i < kSTiles; ++i) {
-          bias[h][i] = *(const BiasPair*)(row + (8 * i < last ? 8 * i : last - 1));
-        }
+        for (int i = 0; i < kSTiles; ++i) bias[h][i] = *(const BiasPair*)(row + 8 * i);
       } else {
 #pragma unroll
         for (int i = 0; i < kSTiles; ++i) {
@@ -133,16 +152,20 @@ struct Marks {
     const PhiloxKey philox = philox_key(params);
     const unsigned least = tile.kept_from;
     const bool aligned = ((philox.offset | (unsigned)params.seqlen_k) & 3) == 0;
+    unsigned long long row[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const unsigned long long row = dropout_row(params, philox, tile.batch, tile.head, query_of(tile, row_of(h))) + (unsigned)(kv + column_of(0));
+      row[h] = dropout_row(params, philox, tile.batch, tile.head, query_of(tile, row_of(h))) + (unsigned)(kv + column_of(0));
+    }
 #pragma unroll
-      for (int w = 0; w < kWords; ++w) {
-        unsigned bits = 0;
-        const int count = kSTiles - 16 * w < 16 ? kSTiles - 16 * w : 16;
-#pragma unroll 1
-        for (int i = 0; i < count; i += 2) bits |= kept_of_pair(philox.seed, row + 8 * (16 * w + i), least, aligned) << (2 * i);
-        kept[h][w] = bits;
+    for (int w = 0; w < kWords; ++w) {
+      const int count = kSTiles - 16 * w < 16 ? kSTiles - 16 * w : 16;
+      kept[0][w] = kept[1][w] = 0;
+      // Both rows at a time, and two steps: ten rounds in a row leave the arithmetic units idle otherwise.
+#pragma unroll 2
+      for (int i = 0; i < count; i += 2) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) kept[h][w] |= kept_of_pair(philox.seed, row[h] + 8 * (16 * w + i), least, aligned) << (2 * i);
       }
     }
 //% endif

@@ -69,7 +69,7 @@ FFPA_DEVICE void init_barriers(unsigned smem) {
   init_pairs(smem, kQBarriers, kConsumers, 4);
   init_pairs(smem, kKBarriers, kKStages, 4 * kConsumers);
   init_pairs(smem, kVBarriers, kVStages, 4 * kConsumers);
-  init_pairs(smem, kItemBarriers, 2, 4 * kConsumers + 1);
+  init_pairs(smem, kItemBarriers, 2, 4 * kConsumers);
   fence_mbarrier_init();
 }
 

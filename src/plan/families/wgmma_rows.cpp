@@ -63,6 +63,9 @@ int held_registers(const Problem& problem, const KernelConfig& config) {
   if (problem.has_mask) held += 8;
   if (problem.dropout) held += 26;
   if (!problem.score_modifier.empty()) held += 16;
+  const int features = problem.has_bias + problem.has_mask + problem.dropout + problem.softcap +
+                       problem.window_left + (problem.layout == Layout::kVarlen);
+  if (features > 3) held += 12;
   return held;
 }
 
@@ -74,26 +77,10 @@ int producer_registers(int consumers) { return consumers == 3 ? 32 : 24; }
 // So many leave room for addresses, row sums and the like without spills: found by compiling.
 int most_held(int consumers) { return consumers == 3 ? 136 : 209; }
 
-// Measured on an H200.
-KernelConfig tile_config(const Problem& problem) {
-  struct Row {
-    int max_columns, block_m, block_n, num_stages;
-  };
-  static constexpr Row kPlain[] = {
-      {64, 192, 128, 3}, {128, 192, 80, 3}, {192, 128, 112, 2}, {256, 128, 64, 3}};
-  static constexpr Row kWindowed[] = {
-      {64, 192, 128, 3}, {128, 128, 128, 3}, {192, 128, 112, 2}, {256, 128, 80, 2}};
-  static constexpr Row kModified[] = {
-      {64, 128, 128, 3}, {128, 128, 128, 3}, {192, 128, 96, 2}, {256, 128, 64, 2}};
-  const bool windowed = problem.causal || problem.window_left || problem.window_right;
-  const auto& rows = has_modifiers(problem) ? kModified : windowed ? kWindowed : kPlain;
-  const int columns = std::max(problem.head_dim, problem.head_dim_v);
-  const Row& row = *std::find_if(std::begin(rows), std::end(rows) - 1,
-                                 [&](const Row& row) { return columns <= row.max_columns; });
-  KernelConfig config;
-  config.block_m = row.block_m;
-  config.block_n = row.block_n;
-  config.num_stages = row.num_stages;
+// `config` with tiles of `block_m` rows and at most `block_n` keys.
+KernelConfig with_rows(const Problem& problem, KernelConfig config, int block_m, int block_n) {
+  config.block_m = block_m;
+  config.block_n = block_n;
   config.num_warps = 4 * (consumers_of(config) + 1);
   // A modifier is code for every score of a tile: fewer keep the kernel short.
   if (!problem.score_modifier.empty()) config.block_n = std::min(config.block_n, 64);
@@ -102,6 +89,27 @@ KernelConfig tile_config(const Problem& problem) {
   }
   while (v_stages_of(problem, config) == 0 && config.num_stages > 1) --config.num_stages;
   return config;
+}
+
+// Measured on an H200.
+KernelConfig tile_config(const Problem& problem) {
+  struct Row {
+    int max_columns, block_m, block_n, num_stages;
+  };
+  static constexpr Row kPlain[] = {
+      {64, 192, 128, 3}, {128, 192, 80, 3}, {192, 128, 112, 2}, {256, 128, 64, 3}};
+  static constexpr Row kWindowed[] = {
+      {64, 192, 128, 3}, {128, 192, 80, 3}, {192, 128, 112, 2}, {256, 128, 80, 2}};
+  static constexpr Row kModified[] = {
+      {64, 128, 128, 3}, {128, 128, 128, 3}, {192, 128, 96, 2}, {256, 128, 64, 2}};
+  const bool windowed = problem.causal || problem.window_left || problem.window_right;
+  const auto& rows = has_modifiers(problem) ? kModified : windowed ? kWindowed : kPlain;
+  const int columns = std::max(problem.head_dim, problem.head_dim_v);
+  const Row& row = *std::find_if(std::begin(rows), std::end(rows) - 1,
+                                 [&](const Row& row) { return columns <= row.max_columns; });
+  KernelConfig config;
+  config.num_stages = row.num_stages;
+  return with_rows(problem, config, row.block_m, row.block_n);
 }
 
 void check_config(const Problem& problem, const KernelConfig& config) {
@@ -133,7 +141,7 @@ void check_config(const Problem& problem, const KernelConfig& config) {
     refuse(fmt::format("its tiles take {} bytes of shared memory, a block has {}",
                        shared_bytes(problem, config, 1), kSharedBytes));
   }
-  if (held_registers(problem, config) > most_held(consumers_of(config))) {
+  if (config.block_n > 32 && held_registers(problem, config) > most_held(consumers_of(config))) {
     refuse(fmt::format("S, P and O take {} registers of a thread, of which {} are for them",
                        held_registers(problem, config), most_held(consumers_of(config))));
   }
@@ -187,11 +195,23 @@ class Rows final : public WgmmaSchedule {
   KernelConfig default_config(const Problem& problem, const Shape& shape,
                               const DeviceInfo& device) const override {
     KernelConfig config = tile_config(problem);
-    // Causal tiles differ in length, the short ones last: what whole waves leave over matters only
-    // where there is hardly one.
-    const int64_t tiles = divide_up(shape.seqlen_q, config.block_m) * shape.batch * shape.heads_q;
     const bool uneven = problem.causal || problem.window_left || problem.window_right;
-    if (problem.layout != Layout::kVarlen && (!uneven || tiles < device.multiprocessors)) {
+    const auto tiles = [&](const KernelConfig& c) {
+      return divide_up(shape.seqlen_q, c.block_m) * shape.batch * shape.heads_q;
+    };
+    // Of few waves of blocks, smaller tiles may fill the last one better. They are slower by
+    // themselves: by about an eighth.
+    const int64_t at_once = std::max(device.multiprocessors, 1);
+    if (config.block_m == 192 && tiles(config) < kItemsToCount * at_once) {
+      KernelConfig smaller = with_rows(problem, config, 128, 128);
+      const int64_t rows = divide_up(tiles(config), at_once) * config.block_m;
+      const int64_t fewer = divide_up(tiles(smaller), at_once) * smaller.block_m;
+      if (8 * rows > 9 * fewer) config = smaller;
+    }
+    // Causal tiles differ in length, the short ones last: what whole waves leave over matters only
+    // where there is hardly one. Masks and the like leave no registers for it.
+    if (problem.layout != Layout::kVarlen && !has_modifiers(problem) &&
+        (!uneven || tiles(config) < at_once)) {
       config.split_kv = kMostParts;
     }
     return config;

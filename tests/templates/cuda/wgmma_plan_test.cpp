@@ -136,7 +136,9 @@ TEST(WgmmaRowsPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
   EXPECT_THAT(reason([](KernelConfig& c) { c.split_kv = 9; }), HasSubstr("at most 8"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.block_n = 128, c.num_stages = 2; }),
               HasSubstr("bytes of shared memory"));
-  EXPECT_THAT(reason([](KernelConfig& c) { c.block_m = 64, c.num_warps = 8, c.block_n = 144; }),
+  EXPECT_THAT(reason([](KernelConfig& c) {
+                c.block_m = 64, c.num_warps = 8, c.block_n = 112, c.num_stages = 1;
+              }),
               HasSubstr("registers"));
 }
 

@@ -56,6 +56,10 @@ FFPA_DEVICE void store_lse(const ForwardParams& params, const Tile& tile, const 
 //% endif
 
 //% if packed
+struct alignas(8) Float2 {
+  float x, y;
+};
+
 // O and LSE over this block's share of the keys, for cuda/mma_merge.cu.j2.
 FFPA_DEVICE void store_part(const OutTile& out, RowState& state, unsigned smem, const ForwardParams& params,
                             const Tile& tile) {
@@ -78,8 +82,7 @@ FFPA_DEVICE void store_part(const OutTile& out, RowState& state, unsigned smem, 
       for (int j = 0; j < kOTiles; ++j) {
         const int column = column_of(j);
         if (kHeadDimV < kWarpsN * kColumns && column >= kHeadDimV) break;
-        to[column] = out.value[i][j][2 * h] * result.inverse;
-        to[column + 1] = out.value[i][j][2 * h + 1] * result.inverse;
+        *(Float2*)(to + column) = {out.value[i][j][2 * h] * result.inverse, out.value[i][j][2 * h + 1] * result.inverse};
       }
     }
   }

@@ -192,7 +192,7 @@ FFPA_DEVICE void pv(OutTile& out, const ProbTile& probs, unsigned smem, Ring& ri
 //% endif
 //% if hides
 
-//% if checked
+//% if repeats
 // Whether O has come out NaN or infinite somewhere: V may have held such a value where a weight is 0.
 FFPA_DEVICE bool has_nonfinite(const OutTile& out) {
   bool finite = true;

@@ -3,8 +3,8 @@
 // lane's first address is a constant, which a swizzle would not give. Columns past the head dim and rows past the
 // tile's keys are zero.
 //
-// From the start: Q [kBlockM][kQUnits], the ring's slots, and where warps share rows P [kBlockM][kBlockN] and one float
-// for each row and warp. src/plan/families/mma.cpp adds up the same bytes.
+// From the start: Q [kBlockM][kQUnits], the ring's slots, where warps share rows P [kBlockM][kBlockN] and one float
+// for each row and warp, and the rows' state where registers lack. src/plan/families/mma.cpp adds up the same bytes.
 //% include "cuda/operand.cuh"
 //% if page_size
 //% include "cuda/paged_operand.cuh"
@@ -30,6 +30,11 @@ constexpr int kProbsBegin = kRingBegin + kStages * kSlotBytes;
 constexpr bool kStatsInGap = kWarpsN <= 4;
 constexpr int kStatsBegin = kProbsBegin + (kStatsInGap ? kBlockN * 2 : kBlockM * kProbsPitch);
 constexpr int kStatsPitch = kStatsInGap ? kProbsPitch : kWarpsN * 4;
+
+// What a thread holds of its rows' running softmax, four floats an m-tile, where O leaves no registers for it.
+constexpr bool kStateInShared = 4 * kMTiles * kOTiles > 160;
+constexpr int kStateBegin = kStatsInGap ? kProbsBegin + (kWarpsN > 1 ? kBlockM * kProbsPitch : 0)
+                                        : kStatsBegin + kBlockM * kStatsPitch;
 
 FFPA_DEVICE unsigned stats_address(unsigned smem, int row, int warp) {
   return smem + kStatsBegin + row * kStatsPitch + warp * 4;
@@ -301,8 +306,25 @@ FFPA_DEVICE Ring ring_of(unsigned smem, const ForwardParams& params, const Tile&
   ring.load_piece = 0;
   ring.base = smem + kRingBegin;
   ring.load_to = 0;
-#pragma unroll 1
+{{ "#pragma unroll" if packed else "#pragma unroll 1" }}
   for (int i = 0; i < kStages - 1; ++i) {
+//% if packed
+    // Few keys a block: what comes before the first of them counts, hence constants.
+    constexpr int kPieces = kKChunks + kVChunks;
+    const int piece = i % kPieces;
+    ring.load_kv = tile.kv_begin + i / kPieces * kBlockN;
+    if (ring.load_kv < ring.kv_end) {
+      if (piece < kKChunks) {
+        ring.begin_k(ring.load_kv, piece);
+        ring.copies.copy_of<KChunk>(0, 1);
+      } else {
+        ring.begin_v(ring.load_kv, piece - kKChunks);
+        ring.copies.copy_of<VChunk>(0, 1);
+      }
+      ring.load_piece = (piece + 1) % kPieces;
+      if (ring.load_piece == 0) ring.load_kv += kBlockN;
+    }
+//% else
     ring.begin_next();
     if constexpr (!kWhole) {
       ring.copies.copy<Ring::kMostCopies>(0, 1);
@@ -311,6 +333,7 @@ FFPA_DEVICE Ring ring_of(unsigned smem, const ForwardParams& params, const Tile&
     } else {
       ring.copies.copy_of<VChunk>(0, 1);
     }
+//% endif
     if (i == 0 && with_q) load_q(smem, params, tile);
     ring.finish();
   }

@@ -29,6 +29,45 @@ FFPA_DEVICE RowState no_keys_yet({{ "const ForwardParams& params, const Tile& ti
   return state;
 }
 
+// Where kStateInShared, the state lies in shared memory between the tiles' softmaxes, and sums in them too; else nothing
+// happens.
+FFPA_DEVICE unsigned origin_address(unsigned smem, int i, int h) {
+  return smem + kStateBegin + ((4 * i + h) * kThreads + (int)threadIdx.x) * 4;
+}
+FFPA_DEVICE unsigned sum_address(unsigned smem, int i, int h) { return origin_address(smem, i, h) + 8 * kThreads; }
+FFPA_DEVICE void put_away(const RowState& state, unsigned smem) {
+  if constexpr (kStateInShared) {
+#pragma unroll
+    for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        st_shared_f32(origin_address(smem, i, h), state.origin[i][h]);
+        st_shared_f32(sum_address(smem, i, h), state.sum[i][h]);
+      }
+    }
+  }
+}
+FFPA_DEVICE void take_up(RowState& state, unsigned smem) {
+  if constexpr (kStateInShared) {
+#pragma unroll
+    for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        state.origin[i][h] = ld_shared_f32(origin_address(smem, i, h));
+        state.sum[i][h] = ld_shared_f32(sum_address(smem, i, h));
+      }
+    }
+  }
+}
+// A row's sum times `factor`, plus `addend`.
+FFPA_DEVICE void change_sum(RowState& state, unsigned smem, int i, int h, float factor, float addend) {
+  if constexpr (kStateInShared) {
+    st_shared_f32(sum_address(smem, i, h), fma_rn(ld_shared_f32(sum_address(smem, i, h)), factor, addend));
+  } else {
+    state.sum[i][h] = fma_rn(state.sum[i][h], factor, addend);
+  }
+}
+
 // What turns a difference of scores into a power of two.
 FFPA_DEVICE float exponent_scale(const ForwardParams& params) {
 //% if natural
@@ -113,17 +152,17 @@ FFPA_DEVICE bool is_partial(const ForwardParams& params, const Tile& tile, int k
 
 //% if mask or bias
 // What a mask holds for the lane's scores of one row, packed: groups of keys one after the other.
-constexpr int kGroup = kFours ? 4 : 2;
-constexpr int kGroups = 2 * kSTiles / kGroup;
+constexpr int kMaskGroup = kFours ? 4 : 2;
+constexpr int kMaskGroups = 2 * kSTiles / kMaskGroup;
 
 template <typename Value>
 struct MaskRow {
-  static constexpr int kWords = (kGroup * sizeof(Value) + 3) / 4;
-  unsigned word[kGroups][kWords];
+  static constexpr int kWords = (kMaskGroup * sizeof(Value) + 3) / 4;
+  unsigned word[kMaskGroups][kWords];
 
   // A whole group, aligned. As words: taken apart only when it is used, since that waits for it.
   FFPA_DEVICE void load(int g, const Value* from) {
-    if constexpr (kGroup * sizeof(Value) < 4) {
+    if constexpr (kMaskGroup * sizeof(Value) < 4) {
       word[g][0] = *(const unsigned short*)from;
     } else {
       struct alignas(4 * kWords) Words {
@@ -163,9 +202,12 @@ struct MaskTile {
 
 // M-tiles whose masks are loaded before Q K^T, so that nothing waits for them after: as many as leave registers.
 constexpr int kMaskWords =
-    2 * kGroups * (0{{ " + MaskRow<unsigned char>::kWords" if mask else "" }}{{ " + MaskRow<BiasElement>::kWords" if bias else "" }});
-constexpr int kFreeRegisters = {{ 168 if dropout or softcap or varlen or window_left else 174 if bias == "fp32" else 180 }} - 4 * kMTiles * (kOTiles + kSTiles);
-constexpr int kAhead = kFreeRegisters < 0 ? 0 : kFreeRegisters / kMaskWords < kMTiles ? kFreeRegisters / kMaskWords : kMTiles;
+    2 * kMaskGroups * (0{{ " + MaskRow<unsigned char>::kWords" if mask else "" }}{{ " + MaskRow<BiasElement>::kWords" if bias else "" }});
+constexpr int kQueryRegisters = kQInRegisters ? kMTiles * kChunkD / 4 : 0;
+constexpr int kFreeRegisters = {{ 168 if dropout or softcap or varlen or window_left or modifier else 174 if bias == "fp32" else 180 }} -
+                               4 * kMTiles * (kOTiles + kSTiles) - kQueryRegisters;
+constexpr int kAheadRegisters = kFreeRegisters < 0 ? 0 : kFreeRegisters < 16 ? kFreeRegisters : 16;
+constexpr int kAhead = kAheadRegisters / kMaskWords < kMTiles ? kAheadRegisters / kMaskWords : kMTiles;
 
 // A mask in global memory.
 template <typename Value>
@@ -185,22 +227,22 @@ struct Mask {
     const int last = keys - 1 - kv - first_key();
     const Value* row = row_at(tile, row_of(i, h), kv + first_key());
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) {
-      const int key = key_step(g * kGroup / 2, 0);
+    for (int g = 0; g < kMaskGroups; ++g) {
+      const int key = key_step(g * kMaskGroup / 2, 0);
       if (grouped) {
-        to.load(g, row + (key <= last ? key : last - (kGroup - 1)));
+        to.load(g, row + (key <= last ? key : last - (kMaskGroup - 1)));
       } else {
 #pragma unroll
-        for (int s = 0; s < kGroup; ++s) to.set(g, s, row[(key + s < last ? key + s : last) * stride_key]);
+        for (int s = 0; s < kMaskGroup; ++s) to.set(g, s, row[(key + s < last ? key + s : last) * stride_key]);
       }
     }
   }
 
   // Of the lane's rows in m-tiles [begin, end).
-  template <int kBegin, int kEnd>
-  FFPA_DEVICE void load_tiles(MaskTile<Value>& to, const Tile& tile, int kv) const {
+  FFPA_DEVICE void load_tiles(MaskTile<Value>& to, const Tile& tile, int kv, int begin, int end) const {
 #pragma unroll
-    for (int i = kBegin; i < kEnd; ++i) {
+    for (int i = 0; i < kMTiles; ++i) {
+      if (i < begin || i >= end) continue;
 #pragma unroll
       for (int h = 0; h < 2; ++h) load(to.row[i][h], tile, kv, i, h);
     }
@@ -224,8 +266,8 @@ FFPA_DEVICE Mask<Value> mask_at({{ "const ForwardParams& params, " if seqlens_k 
                                 long long stride_key) {
   const Value* row0 = (const Value*)tensor + tile.batch * stride_batch;
   const int keys = {{ "params" if seqlens_k else "tile" }}.seqlen_k;
-  const bool grouped = stride_key == 1 && ((keys | stride_head | stride_row) & (kGroup - 1)) == 0 &&
-                       (unsigned long long)row0 % (kGroup * sizeof(Value)) == 0;
+  const bool grouped = stride_key == 1 && ((keys | stride_head | stride_row) & (kMaskGroup - 1)) == 0 &&
+                       (unsigned long long)row0 % (kMaskGroup * sizeof(Value)) == 0;
   return {row0, stride_head, stride_row, stride_key, keys, grouped};
 }
 
@@ -258,14 +300,14 @@ struct Masks {
 //% for name, member in [("boolean_mask", "boolean")] * mask + [("additive_mask", "additive")] * (1 if bias else 0)
     {
       const auto mask = {{ name }}(params, tile);
-      mask.template load_tiles<0, kAhead>({{ member }}, tile, kv);
+      mask.load_tiles({{ member }}, tile, kv, 0, kAhead);
       if (kAhead < kMTiles) mask.prefetch(tile, kv);
     }
 //% endfor
   }
-  FFPA_DEVICE void finish(const ForwardParams& params, const Tile& tile, int kv) {
+  FFPA_DEVICE void load(const ForwardParams& params, const Tile& tile, int kv, int begin, int end) {
 //% for name, member in [("boolean_mask", "boolean")] * mask + [("additive_mask", "additive")] * (1 if bias else 0)
-    {{ name }}(params, tile).template load_tiles<kAhead, kMTiles>({{ member }}, tile, kv);
+    {{ name }}(params, tile).load_tiles({{ member }}, tile, kv, begin, end);
 //% endfor
   }
 };
@@ -274,14 +316,21 @@ struct Masks {
 // -infinity where a row does not see a key, whatever Q K^T came out as.
 FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile,
                              int kv{{ ", Masks& masks" if masked else "" }}) {
+  const unsigned index = ctaid_x();
 //% if masked
-  masks.finish(params, tile, kv);
+  constexpr bool kRestAtOnce = kMaskWords * (kMTiles - kAhead) <= 32;
+  if (kRestAtOnce) masks.load(params, tile, kv, kAhead, kMTiles);
 //% endif
 #pragma unroll
   for (int i = 0; i < kMTiles; ++i) {
+//% if masked
+    if (!kRestAtOnce && i >= kAhead) masks.load(params, tile, kv, i, i + 1);
+//% endif
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const RowPlace place = place_of(tile, tile.row_begin + row_of(i, h));
+      // The block's index is read anew, so that nothing of this is kept in registers from tile to tile.
+      const int row = tile.row_begin + row_of(i, h) + (int)(ctaid_x() - index);
+      const RowPlace place = place_of(tile, row);
       KeyRange visible = keys_of_row(params, tile, place.q);
       if (visible.end > tile.kv_end) visible.end = tile.kv_end;
 //% if window_left
@@ -360,6 +409,13 @@ FFPA_DEVICE void online_softmax(ProbTile& probs, ScoreTile& scores, RowState& st
 #pragma unroll
   for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      if (kStateInShared) state.origin[i][h] = ld_shared_f32(origin_address(smem, i, h));
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kMTiles; ++i) {
+#pragma unroll
     for (int h = 0; h < 2; ++h) risen = risen || (highest[i][h] - state.origin[i][h]) * scale > kMaxRise;
   }
   if (vote_any(risen)) {
@@ -370,7 +426,8 @@ FFPA_DEVICE void online_softmax(ProbTile& probs, ScoreTile& scores, RowState& st
         const float origin = max_f32(highest[i][h], state.origin[i][h]);
         const float rescale = origin == -kInfinity ? 1.0f : ex2_approx((state.origin[i][h] - origin) * scale);
         state.origin[i][h] = origin;
-        state.sum[i][h] *= rescale;
+        if (kStateInShared) st_shared_f32(origin_address(smem, i, h), origin);
+        change_sum(state, smem, i, h, rescale, 0.0f);
 #pragma unroll
         for (int j = 0; j < kOTiles; ++j) {
           out.value[i][j][2 * h] *= rescale;
@@ -384,6 +441,7 @@ FFPA_DEVICE void online_softmax(ProbTile& probs, ScoreTile& scores, RowState& st
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const float origin = state.origin[i][h] == -kInfinity ? 0.0f : state.origin[i][h];
+      float sum = 0.0f;
 //% if not natural
       const float offset = -origin * scale;
 //% endif
@@ -398,10 +456,11 @@ FFPA_DEVICE void online_softmax(ProbTile& probs, ScoreTile& scores, RowState& st
 //% else
           weight[e] = ex2_approx(fma_rn(scores.value[i][j][2 * h + e], scale, offset));
 //% endif
-          state.sum[i][h] += weight[e];
+          sum += weight[e];
         }
         probs.value[i][j / 2][j % 2 * 2 + h] = pack(weight[0], weight[1]);
       }
+      change_sum(state, smem, i, h, 1.0f, sum);
     }
   }
 }

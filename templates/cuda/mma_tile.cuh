@@ -12,7 +12,7 @@ struct Tile {
   int kv_begin, kv_end;       // keys that some row of the tile sees; packed: and that are this block's
   int full_begin, full_end;   // keys that every row of the tile sees
 //% if packed
-  int part, parts;  // which of the blocks that share the tile's keys this one is
+  unsigned part, parts;  // which of the blocks that share the tile's keys this one is
 //% endif
 };
 
@@ -22,12 +22,11 @@ struct RowPlace {
   int q;
 };
 
-FFPA_DEVICE int heads_of_tile(const ForwardParams& params) {
-  return {{ "params.heads_q / params.heads_kv" if packed else "1" }};
-}
+constexpr int kGroup = {{ gqa_group }};  // query heads of a kv head
+constexpr int kHeadsOfTile = {{ "kGroup" if packed else "1" }};
 
 FFPA_DEVICE unsigned row_blocks(const ForwardParams& params) {
-  return ((unsigned)params.seqlen_q * heads_of_tile(params) + kBlockM - 1) / kBlockM;
+  return ((unsigned)params.seqlen_q * kHeadsOfTile + kBlockM - 1) / kBlockM;
 }
 
 //% if window_right or masked
@@ -40,6 +39,7 @@ constexpr unsigned kHeadsTogether = 4096 / (kHeadDim + kHeadDimV) > 0 ? 4096 / (
 FFPA_DEVICE RowPlace place_of(const Tile& tile, int row) {
   if (row >= tile.rows) row = tile.rows - 1;
 //% if packed
+  if (tile.seqlen_q == 1) return {tile.head + row, 0};
   return {tile.head + row / tile.seqlen_q, row % tile.seqlen_q};
 //% else
   return {tile.head, row};
@@ -54,12 +54,11 @@ FFPA_DEVICE KeyRange keys_of_row(const ForwardParams& params, const Tile& tile, 
 // of several heads together, those with most keys first: the last ones to run are short.
 FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   Tile tile;
-  const unsigned heads = params.heads_q / heads_of_tile(params);
+  const unsigned heads = {{ "params.heads_kv" if packed else "params.heads_q" }};
   const unsigned blocks = row_blocks(params);
 //% if packed
-  tile.parts = (int)(gridDim.x / (heads * blocks * params.batch));
-  tile.part = (int)(index % tile.parts);
-  index /= tile.parts;
+  tile.part = blockIdx.y;
+  tile.parts = gridDim.y;
 //% endif
 //% if window_right or masked
   const unsigned all = heads * params.batch;
@@ -69,12 +68,15 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   tile.row_begin = (int)(blocks - 1 - index / together) * kBlockM;
   index = first_head + index % together;
 //% else
-  tile.row_begin = (int)(index % blocks) * kBlockM;
-  index /= blocks;
+  tile.row_begin = 0;
+  if (blocks > 1) {
+    tile.row_begin = (int)(index % blocks) * kBlockM;
+    index /= blocks;
+  }
 //% endif
-  tile.head = (int)(index % heads) * heads_of_tile(params);
   tile.batch = (int)(index / heads);
-  tile.kv_head = tile.head / (params.heads_q / params.heads_kv);
+  tile.head = (int)(index - tile.batch * heads) * kHeadsOfTile;
+  tile.kv_head = tile.head / kGroup;
 //% if varlen
   tile.q_row = params.cu_seqlens_q[tile.batch];
   tile.k_row = params.cu_seqlens_k[tile.batch];
@@ -86,7 +88,7 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   tile.seqlen_q = params.seqlen_q;
   tile.seqlen_k = {{ "keys_of_sequence(params, tile.batch)" if seqlens_k else "params.seqlen_k" }};
 //% endif
-  tile.rows = tile.seqlen_q * heads_of_tile(params);
+  tile.rows = tile.seqlen_q * kHeadsOfTile;
 //% if packed
   const int first = 0;
   const int last = tile.seqlen_q - 1;
@@ -102,10 +104,10 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   tile.full_end = of_first.end;
 //% if packed
   // As even as 16 keys allow: every block reads as much.
-  const int sixteens = tile.kv_end > tile.kv_begin ? (tile.kv_end - tile.kv_begin + 15) / 16 : 0;
-  const int begin = tile.kv_begin + (int)((long long)sixteens * tile.part / tile.parts) * 16;
-  const int end = tile.kv_begin + (int)((long long)sixteens * (tile.part + 1) / tile.parts) * 16;
-  tile.kv_begin = begin;
+  const unsigned sixteens = tile.kv_end > tile.kv_begin ? (unsigned)(tile.kv_end - tile.kv_begin + 15) / 16 : 0;
+  const unsigned each = sixteens / tile.parts, over = sixteens % tile.parts;
+  tile.kv_begin += (int)(each * tile.part + (tile.part < over ? tile.part : over)) * 16;
+  const int end = tile.kv_begin + (int)(each + (tile.part < over)) * 16;
   if (end < tile.kv_end) tile.kv_end = end;
 //% endif
   return tile;

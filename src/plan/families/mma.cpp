@@ -21,8 +21,9 @@ namespace {
 constexpr int kMinCapability = 80;
 constexpr int kMaxHeadDim = 1024;
 constexpr int kWarpSize = 32;
-constexpr int kDecodeQueries = 7;      // up to so many, heads are packed and keys split
-constexpr int kMaxOutRegisters = 160;  // of a thread, for O
+constexpr int kDecodeQueries = 7;        // up to so many, heads are packed and keys shared
+constexpr int kMaxOutRegisters = 192;    // of a thread, for O
+constexpr int kStateOutRegisters = 160;  // above, a thread's rows' state is kept in shared memory
 constexpr int kMaxSplits = 128;
 constexpr char kEntry[] = "ffpa_mma_forward";
 constexpr char kMergeEntry[] = "ffpa_mma_merge";
@@ -54,6 +55,10 @@ int columns_of_warp(const Problem& problem, int warps_n) {
   return divide_up(problem.head_dim_v, 16 * warps_n) * 16;
 }
 
+int out_registers(const Problem& problem, const WarpLayout& layout) {
+  return layout.m_tiles * columns_of_warp(problem, layout.warps_n) / 2;
+}
+
 // 32 or 48 rows of a warp use an operand fragment of K and V two or three times; as few warps side
 // by side as leave O in registers exchange least. {0, 0, 0}: no layout fits.
 WarpLayout layout_of(const Problem& problem, const KernelConfig& config) {
@@ -64,7 +69,7 @@ WarpLayout layout_of(const Problem& problem, const KernelConfig& config) {
       if (config.block_m % (16 * warps_m) != 0) continue;
       const int m_tiles = config.block_m / (16 * warps_m);
       if (single ? m_tiles != 1 : m_tiles < 2 || m_tiles > 3) continue;
-      if (m_tiles * columns_of_warp(problem, warps_n) / 2 > kMaxOutRegisters) continue;
+      if (out_registers(problem, {warps_m, warps_n, m_tiles}) > kMaxOutRegisters) continue;
       if (config.block_n % (16 * warps_n) != 0) continue;
       return {warps_m, warps_n, m_tiles};
     }
@@ -96,6 +101,9 @@ int64_t shared_bytes(const Problem& problem, const KernelConfig& config, const W
   int64_t bytes = config.block_m * pitch(q_units) + config.num_stages * std::max(k_slot, v_slot);
   if (layout.warps_n > 1) bytes += config.block_m * pitch(config.block_n / 8);
   if (layout.warps_n > 4) bytes += config.block_m * 4 * layout.warps_n;
+  if (out_registers(problem, layout) > kStateOutRegisters) {
+    bytes += 4 * sizeof(float) * layout.m_tiles * config.num_warps * kWarpSize;
+  }
   return bytes;
 }
 
@@ -109,7 +117,8 @@ bool fits(const Problem& problem, const KernelConfig& config, int capability) {
 }
 
 // Whether O and S leave a thread fewer registers than the problem's masks and dropout need.
-bool is_tight(const Problem& problem, const KernelConfig& config) {
+// `packed`: heads are rows of one tile, which takes some too.
+bool is_tight(const Problem& problem, const KernelConfig& config, bool packed) {
   const WarpLayout layout = layout_of(problem, config);
   if (layout.warps_m == 0) return false;
   const int held = layout.m_tiles *
@@ -118,13 +127,15 @@ bool is_tight(const Problem& problem, const KernelConfig& config) {
   const int modified = problem.has_mask + problem.has_bias + problem.dropout + problem.softcap +
                        problem.window_left + (problem.layout == Layout::kVarlen) +
                        2 * !problem.score_modifier.empty() + (problem.page_size != 0) +
-                       problem.fp16_accumulate;
+                       problem.fp16_accumulate + (packed && config.block_m > 16);
+  if (modified > 0 && config.block_n > 128) return true;
   if (modified > 1) return held > (layout.warps_n > 1 ? 144 : 164);
   return (held > 164 && modified > 0) || (held > 184 && windowed && layout.warps_n > 1);
 }
 
 // Measured on an H200; smaller where shared memory is. num_warps 0 where nothing fits.
-KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
+KernelConfig tile_config(const Problem& problem, int capability, int max_rows,
+                         bool packed = false) {
   struct Row {
     int max_columns, block_m, num_warps, block_n, block_d, num_stages;
   };
@@ -157,7 +168,7 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows) {
     config = half;
     return true;
   };
-  while (is_tight(problem, config) && halve_block_n()) {
+  while (is_tight(problem, config, packed) && halve_block_n()) {
     if (row.block_n == 256) {  // as wide chunks as the ring's slots now have room for
       config.block_d = block_d_at_most(problem, 2 * row.block_d);
       config.num_stages = 4;
@@ -220,7 +231,7 @@ void check_config(const Problem& problem, const KernelConfig& config, int capabi
   const WarpLayout layout = layout_of(problem, config);
   if (layout.warps_m == 0) {
     refuse(
-        "its warps cannot share a tile with 16, 32 or 48 rows and at most 160 registers of O in "
+        "its warps cannot share a tile with 16, 32 or 48 rows and at most 192 registers of O in "
         "each");
   }
   const int threads = config.num_warps * kWarpSize;
@@ -316,11 +327,16 @@ class Mma final : public KernelFamily {
   KernelConfig default_config(const Problem& problem, const Shape& shape,
                               const DeviceInfo& device) const override {
     const int capability = device.target.compute_capability();
-    if (shape.seqlen_q > kDecodeQueries) return tile_config(problem, capability, kMaxHeadDim);
-    const int64_t rows = shape.seqlen_q * problem.gqa_group;
-    KernelConfig config =
-        tile_config(problem, capability, static_cast<int>(std::min<int64_t>(rows, kMaxHeadDim)));
-    if (config.num_warps == 0) config = tile_config(problem, capability, kMaxHeadDim);
+    // Of the class's shapes, the one with most queries.
+    const int64_t queries =
+        shape.seqlen_q <= kDecodeQueries ? shape.seqlen_q : 2 * shape.seqlen_q - 1;
+    const int64_t rows = queries * problem.gqa_group;
+    const KernelConfig whole = tile_config(problem, capability, kMaxHeadDim);
+    if (shape.seqlen_q > kDecodeQueries && !leaves_idle(shape, device, rows, whole)) return whole;
+    KernelConfig config = tile_config(problem, capability,
+                                      static_cast<int>(std::min<int64_t>(rows, kMaxHeadDim)), true);
+    if (shape.seqlen_q > kDecodeQueries && is_tight(problem, config, true)) return whole;
+    if (config.num_warps == 0) config = whole;
     if (config.num_warps == 0) return config;
     config.split_kv = kMaxSplits;
     return config;
@@ -372,6 +388,14 @@ class Mma final : public KernelFamily {
   }
 
  private:
+  // Whether tiles of many keys and few rows leave half of the device's multiprocessors idle.
+  static bool leaves_idle(const Shape& shape, const DeviceInfo& device, int64_t rows,
+                          const KernelConfig& config) {
+    if (config.block_m == 0 || shape.seqlen_k < 8 * shape.seqlen_q) return false;
+    const int64_t tiles = divide_up(rows, config.block_m) * shape.batch * shape.heads_kv;
+    return 2 * tiles <= device.multiprocessors;
+  }
+
   static PlanStep forward_step(const Problem& problem, const KernelConfig& config, int capability,
                                const Parts& parts) {
     const WarpLayout layout = layout_of(problem, config);
@@ -394,6 +418,7 @@ class Mma final : public KernelFamily {
     step.context["lse"] = problem.lse;
     step.context["fp16_accumulate"] = problem.fp16_accumulate && problem.dtype == DType::kFp16;
     set_features(step.context, problem);
+    step.context["gqa_group"] = problem.gqa_group;
     step.context["packed"] = config.split_kv > 0;
     step.context["warps_m"] = layout.warps_m;
     step.context["warps_n"] = layout.warps_n;
@@ -410,7 +435,7 @@ class Mma final : public KernelFamily {
     step.geometry = [config, parts, bytes = shared_bytes(problem, config, layout),
                      programmatic = config.split_kv > 0 &&
                                     capability >= kProgrammaticCapability](const Shape& shape) {
-      const int64_t tiles = parts.tiles(shape) * parts(shape);
+      const int64_t tiles = parts.tiles(shape);
       if (tiles > std::numeric_limits<int32_t>::max()) {
         throw_error(FFPA_JIT_UNSUPPORTED,
                     "'{}' takes {} blocks of family mma; a launch has at most {}: use sdpa",
@@ -418,6 +443,7 @@ class Mma final : public KernelFamily {
       }
       LaunchGeometry geometry;
       geometry.grid.x = static_cast<uint32_t>(tiles);
+      geometry.grid.y = static_cast<uint32_t>(parts(shape));
       geometry.block.x = static_cast<uint32_t>(config.num_warps * kWarpSize);
       geometry.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
       geometry.programmatic = programmatic;

@@ -215,6 +215,23 @@ TEST_F(MmaCuda, FewQueriesOverSplitKeys) {
   expect_right(varlen, 6);
 }
 
+// More queries than decoding has, but too few tiles to fill a device: keys are shared then too.
+TEST_F(MmaCuda, ShortQueriesOverManyKeys) {
+  expect_right(
+      {.heads = 4, .heads_kv = 2, .nq = 33, .nk = 1500, .d = 128, .dv = 128, .causal = true}, 1);
+  expect_right({.heads = 2, .nq = 9, .nk = 700, .d = 512, .dv = 512}, 2);
+  expect_right({.heads = 2,
+                .nq = 20,
+                .nk = 700,
+                .d = 64,
+                .dv = 64,
+                .window_left = 30,
+                .window_right = 0,
+                .mask = "bh1k",
+                .dropout = 0.2},
+               3);
+}
+
 TEST_F(MmaCuda, NoKeysGiveZeroAndMinusInfinity) { expect_right({.nk = 0, .d = 64, .dv = 64}, 1); }
 
 }  // namespace

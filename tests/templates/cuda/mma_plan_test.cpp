@@ -89,7 +89,7 @@ TEST(MmaPlan, FewQueriesSplitTheKeysAndPackTheHeads) {
   // The 8 query heads of a kv head are rows of one tile, whose keys 33 blocks share: one for every
   // multiprocessor.
   const LaunchGeometry forward = plan.steps[0].geometry(shape);
-  EXPECT_EQ(forward.grid, (Dim3{4 * 33, 1, 1}));
+  EXPECT_EQ(forward.grid, (Dim3{4, 33, 1}));
   const LaunchGeometry merge = plan.steps[1].geometry(shape);
   EXPECT_EQ(merge.grid, (Dim3{32, 2, 1}));
   EXPECT_EQ(merge.dynamic_shared_bytes, 33u * 4);
@@ -97,7 +97,7 @@ TEST(MmaPlan, FewQueriesSplitTheKeysAndPackTheHeads) {
   EXPECT_EQ(plan.workspace_bytes(shape), size_t{33} * 32 * (128 + 1) * 4);
   // The same plan for a shape with enough tiles: nothing is shared, and nothing is left to merge.
   const Shape full = shape_of(8192, 1024, 1, 4096);
-  EXPECT_EQ(plan.steps[0].geometry(full).grid.x, 1024u);
+  EXPECT_EQ(plan.steps[0].geometry(full).grid, (Dim3{1024, 1, 1}));
   EXPECT_EQ(plan.steps[1].geometry(full).grid.x, 0u);
   EXPECT_EQ(plan.workspace_bytes(full), 0u);
   // Before sm_90, one launch begins when the one before has ended.
@@ -115,8 +115,9 @@ TEST(MmaPlan, BlocksOfFewQueriesFillTheDevice) {
     const Shape shape = shape_of(heads, heads, 1, 65536);
     const Plan plan =
         mma_family().plan(problem, mma_family().default_config(problem, shape, device), device);
-    const int64_t blocks = plan.steps[0].geometry(shape).grid.x;
-    ASSERT_EQ(blocks % heads, 0);
+    const Dim3 grid = plan.steps[0].geometry(shape).grid;
+    ASSERT_EQ(grid.x, heads);
+    const int64_t blocks = int64_t{grid.x} * grid.y;
     const double waves = static_cast<double>((blocks + 131) / 132);
     EXPECT_GT(static_cast<double>(blocks) / 132 / waves, heads < 3 ? 0.9 : 0.85) << heads;
   }

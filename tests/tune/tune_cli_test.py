@@ -140,6 +140,17 @@ class Tune(unittest.TestCase):
         (stat,) = self.json("cache", "stat")
         self.assertEqual(stat["tunings"], 3, "both ranks' results lie in one store")
 
+    def test_problems_with_every_feature(self):
+        self.needs_compiler()
+        for flags in (["--layout", "varlen", "--batch", "3", "--causal"], ["--mask", "bool:11qk", "--lse"],
+                      ["--mask", "bias:b1qk"], ["--dropout", "0.1", "--window", "7,3"],
+                      ["--sinks", "--softcap", "20"], ["--seqlens-k"], ["--page-size", "16", "--seqlens-k"],
+                      ["--score-modifier", "score - 0.1 * (q - k)"],
+                      ["--score-modifier", "t0[b,q] == t0[b,k] ? score : -inf", "--modifier-tensor", "t0=int32:b,q"]):
+            (out,) = self.json("tune", *SMALL, "--seqlen-q", "48", "--budget", "0.01", "--max-candidates", "2", *flags)
+            self.assertIn(out["state"], ("tuned", "default"), (flags, out))
+            self.assertNotIn(out["tried"][1]["state"], ("failed", "different"), (flags, out))
+
     def test_a_killed_run_goes_on(self):
         self.needs_compiler()
         grid = ["tune", "--device", "cpu", "--threads", "1", "--full-tasks", "--tasks", "self-attn,causal", "--dtypes",

@@ -79,18 +79,39 @@ std::vector<RecordedProblem> read_record_file(const std::filesystem::path& path)
   return out;
 }
 
+std::vector<int32_t> sequence_offsets(int64_t batch, int64_t total, int64_t longest) {
+  std::vector<int32_t> offsets{0};
+  int64_t left = total;
+  for (int64_t i = 0; i < batch; ++i) {
+    const int64_t length = std::min(longest, i == 0 ? left : left / (batch - i));
+    left -= length;
+    offsets.push_back(offsets.back() + static_cast<int32_t>(length));
+  }
+  return offsets;
+}
+
 double flops_of(const RecordedProblem& r) {
   const Shape& s = r.shape;
   const int64_t left = r.window_left, right = r.problem.causal ? 0 : r.window_right;
+  const auto visible = [&](int64_t queries, int64_t keys) {
+    double pairs = 0;
+    for (int64_t q = 0; q < queries; ++q) {
+      const int64_t p = q + keys - queries;
+      const int64_t first = left < 0 ? 0 : std::max<int64_t>(0, p - left);
+      const int64_t last = right < 0 ? keys - 1 : std::min(keys - 1, p + right);
+      if (last >= first) pairs += static_cast<double>(last - first + 1);
+    }
+    return pairs;
+  };
   double pairs = 0;
-  for (int64_t q = 0; q < s.seqlen_q; ++q) {
-    const int64_t p = q + s.seqlen_k - s.seqlen_q;
-    const int64_t first = left < 0 ? 0 : std::max<int64_t>(0, p - left);
-    const int64_t last = right < 0 ? s.seqlen_k - 1 : std::min(s.seqlen_k - 1, p + right);
-    if (last >= first) pairs += static_cast<double>(last - first + 1);
+  if (r.problem.layout == Layout::kVarlen) {
+    const auto q = sequence_offsets(s.batch, s.total_q, s.seqlen_q);
+    const auto k = sequence_offsets(s.batch, s.total_k, s.seqlen_k);
+    for (size_t i = 0; i + 1 < q.size(); ++i) pairs += visible(q[i + 1] - q[i], k[i + 1] - k[i]);
+  } else {
+    pairs = visible(s.seqlen_q, s.seqlen_k) * static_cast<double>(s.batch);
   }
-  return 2.0 * (r.problem.head_dim + r.problem.head_dim_v) * pairs *
-         static_cast<double>(s.batch * s.heads_q);
+  return 2.0 * (r.problem.head_dim + r.problem.head_dim_v) * pairs * static_cast<double>(s.heads_q);
 }
 
 }  // namespace ffpa_jit::cli

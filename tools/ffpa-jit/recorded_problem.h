@@ -31,6 +31,10 @@ RecordedProblem parse_record(const Json& json, const std::string& where);
 // Distinct lines, in the order of their first appearance. Throws Error IO_ERROR, INVALID_ARGUMENT.
 std::vector<RecordedProblem> read_record_file(const std::filesystem::path& path);
 
+// How `total` packed tokens are shared out when such a problem is made anew: the first sequence is
+// the longest, the others share the rest. Prefix sums, as cu_seqlens has them.
+std::vector<int32_t> sequence_offsets(int64_t batch, int64_t total, int64_t longest);
+
 // Floating-point operations of its products, for the visible pairs that causal and windows leave.
 double flops_of(const RecordedProblem& problem);
 

@@ -56,18 +56,6 @@ std::vector<int64_t> masked_sizes(const BroadcastPattern& p, const Shape& s) {
           p.key ? s.seqlen_k : 1};
 }
 
-// `total` tokens in `batch` sequences: the first of `longest`, the others share the rest.
-std::vector<int32_t> offsets_of(int64_t batch, int64_t total, int64_t longest) {
-  std::vector<int32_t> offsets{0};
-  int64_t left = total;
-  for (int64_t i = 0; i < batch; ++i) {
-    const int64_t length = i == 0 ? std::min(longest, left) : std::min(longest, left / (batch - i));
-    left -= length;
-    offsets.push_back(offsets.back() + static_cast<int32_t>(length));
-  }
-  return offsets;
-}
-
 }  // namespace
 
 SyntheticInputs::SyntheticInputs(const RecordedProblem& problem, const DeviceRef& ref,
@@ -122,9 +110,9 @@ void SyntheticInputs::set_tensors(const RecordedProblem& recorded) {
       args_.v = random(p.dtype, {s.total_k, s.heads_kv, dv});
       args_.o = empty(c_dtype(p.dtype), {s.total_q, s.heads_q, dv}, bytes_of(p.dtype));
       args_.cu_seqlens_q =
-          filled(FFPA_JIT_INT32, {s.batch + 1}, offsets_of(s.batch, s.total_q, s.seqlen_q));
+          filled(FFPA_JIT_INT32, {s.batch + 1}, sequence_offsets(s.batch, s.total_q, s.seqlen_q));
       args_.cu_seqlens_k =
-          filled(FFPA_JIT_INT32, {s.batch + 1}, offsets_of(s.batch, s.total_k, s.seqlen_k));
+          filled(FFPA_JIT_INT32, {s.batch + 1}, sequence_offsets(s.batch, s.total_k, s.seqlen_k));
       args_.max_seqlen_q = s.seqlen_q;
       args_.max_seqlen_k = s.seqlen_k;
       break;

@@ -24,7 +24,7 @@ struct Feature {
   void (*edit)(ProblemSpec& spec);
 };
 // Lengths are no multiple of any tile; every row also asks for the LSE.
-constexpr std::array<Feature, 18> kFeatures = {{
+constexpr std::array<Feature, 25> kFeatures = {{
     {"plain", [](ProblemSpec&) {}},
     {"causal", [](ProblemSpec& s) { s.causal = true; }},
     {"causal, more keys", [](ProblemSpec& s) { s.causal = true, s.seqlen_q = 19; }},
@@ -43,6 +43,29 @@ constexpr std::array<Feature, 18> kFeatures = {{
     {"bnhd", [](ProblemSpec& s) { s.layout = Layout::kBnhd; }},
     {"varlen, causal",
      [](ProblemSpec& s) { s.layout = Layout::kVarlen, s.batch = 4, s.causal = true; }},
+    {"modifier: alibi",
+     [](ProblemSpec& s) {
+       s.features.score_modifier = "score - exp2(-8 * (h + 1) / nh) * abs(q + nk - nq - k)";
+     }},
+    {"modifier: documents",
+     [](ProblemSpec& s) {
+       s.features.score_modifier = "t0[b, q] == t0[b, k] ? score : -inf";
+       s.features.modifier_tensors = {"t0=int32:b,k"};
+     }},
+    {"modifier: relative bias",
+     [](ProblemSpec& s) {
+       s.features.score_modifier = "score + t0[h, min(max(q + nk - nq - k + 9, 0), 18)]";
+       s.features.modifier_tensors = {"t0=fp32:h,19"};
+       s.causal = true;
+     }},
+    {"sinks", [](ProblemSpec& s) { s.features.sinks = true, s.window_left = 20; }},
+    {"lengths, causal", [](ProblemSpec& s) { s.features.seqlens_k = s.causal = true; }},
+    {"pages", [](ProblemSpec& s) { s.features.page_size = 16, s.layout = Layout::kBnhd; }},
+    {"pages, decode",
+     [](ProblemSpec& s) {
+       s.features.page_size = 16, s.features.sinks = true;
+       s.heads = 6, s.kv_heads = 2, s.seqlen_q = 1, s.causal = true;
+     }},
     {"other value dim", [](ProblemSpec& s) { s.head_dim_v = s.head_dim / 2 + 1; }},
     {"odd head dim", [](ProblemSpec& s) { s.head_dim += 3; }},
 }};

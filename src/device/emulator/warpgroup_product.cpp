@@ -96,7 +96,8 @@ void gather(const Multiply& multiply, const unsigned char* shared, Operands& ope
 }  // namespace
 
 void multiply(const Multiply& multiply, const unsigned char* shared, float* matrix) {
-  Operands operands;
+  // Not on the stack, which is an emulated thread's.
+  static thread_local Operands operands;
   if (multiply.shape.element == kFfpaEmuF16) {
     gather<float_of_f16>(multiply, shared, operands);
   } else {

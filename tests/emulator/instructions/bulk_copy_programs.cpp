@@ -251,13 +251,17 @@ std::vector<Program> bulk_copy_programs() {
   };
   const Box heads{"heads",          kBf16,         k128,        {64, 13, 2, 3},
                   {256, 128, 3328}, {64, 8, 2, 1}, {0, 8, 0, 1}};
-  const Box five{
-      "plain",         kF32, kNone, {12, 3, 3, 2, 2}, {48, 144, 432, 864}, {8, 2, 2, 2, 1},
-      {-4, 2, 0, 1, 1}};
+  const auto five = [](const char* name, std::vector<int> at) {
+    return Box{name,         kF32, kNone, {12, 3, 3, 2, 2}, {48, 144, 432, 864}, {8, 2, 2, 2, 1},
+               std::move(at)};
+  };
   std::vector<Program> out;
   for (const Box& box : loads) out.push_back(load(box));
   out.push_back(store(heads, false));
-  out.push_back(store(five, false));
+  out.push_back(store(five("plain", {4, 0, 1, 0, 1}), false));
+  out.push_back(store(five("past_the_end", {8, 2, 2, 1, 1}), false));
+  out.push_back(store(five("before", {-4, 0, 1, 0, 1}), false));
+  out.push_back(store(five("before_rows", {0, -1, 1, 0, 1}), false));
   out.push_back(store(heads, true));
   out.push_back(store(
       {"fp16", kF16, kNone, {32, 4, 1, 1}, {64, 256, 256}, {32, 4, 1, 1}, {0, 1, 0, 0}}, true));

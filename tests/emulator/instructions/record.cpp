@@ -89,7 +89,7 @@ int run_from(size_t first, const std::vector<Program>& programs,
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: record_instructions FILE.json [ORDINAL [CAPABILITY]]\n");
+    std::fprintf(stderr, "usage: record_instructions FILE.json [ORDINAL [CAPABILITY [NAME]]]\n");
     return 2;
   }
   const std::string file = argv[1], lines = file + ".lines";
@@ -98,7 +98,9 @@ int main(int argc, char** argv) {
   const Target target{TargetKind::kCuda, "sm_90a"};
   std::vector<Program> chosen;
   for (Program& program : programs()) {
-    if (program.capability >= least) chosen.push_back(std::move(program));
+    if (program.capability >= least &&
+        program.name.find(argc > 4 ? argv[4] : "") != std::string::npos)
+      chosen.push_back(std::move(program));
   }
   const std::vector<Compiled> compiled = compile_all(chosen, target);
   std::remove(lines.c_str());

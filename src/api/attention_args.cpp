@@ -122,15 +122,15 @@ void check_memory_of(const ffpa_jit_attention_args& args, const AttentionCall& c
     size_t bytes;
   };
   const std::array<Read, 10> reads{{{args.q, "q", bytes},
-                                   {args.k, "k", bytes},
-                                   {args.v, "v", bytes},
-                                   {args.mask, "mask", 1},
-                                   {args.bias, "bias", bytes_of(call.problem.bias_dtype)},
-                                   {args.cu_seqlens_q, "cu_seqlens_q", sizeof(int32_t)},
-                                   {args.cu_seqlens_k, "cu_seqlens_k", sizeof(int32_t)},
-                                   {args.sinks, "sinks", sizeof(float)},
-                                   {args.seqlens_k, "seqlens_k", sizeof(int32_t)},
-                                   {args.block_table, "block_table", sizeof(int32_t)}}};
+                                    {args.k, "k", bytes},
+                                    {args.v, "v", bytes},
+                                    {args.mask, "mask", 1},
+                                    {args.bias, "bias", bytes_of(call.problem.bias_dtype)},
+                                    {args.cu_seqlens_q, "cu_seqlens_q", sizeof(int32_t)},
+                                    {args.cu_seqlens_k, "cu_seqlens_k", sizeof(int32_t)},
+                                    {args.sinks, "sinks", sizeof(float)},
+                                    {args.seqlens_k, "seqlens_k", sizeof(int32_t)},
+                                    {args.block_table, "block_table", sizeof(int32_t)}}};
   for (const Read& read : reads) {
     check_disjoint(args.o, "o", bytes, read.tensor, read.name, read.bytes);
     check_disjoint(args.lse, "lse", sizeof(float), read.tensor, read.name, read.bytes);

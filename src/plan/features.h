@@ -14,7 +14,8 @@ enum class Feature { kScoreModifier, kSinks, kSeqlensK, kPagedKv };
 inline constexpr std::initializer_list<Feature> kEveryFeature = {
     Feature::kScoreModifier, Feature::kSinks, Feature::kSeqlensK, Feature::kPagedKv};
 
-// What no family computes, as refuses() returns it: asked by those that serve everything else (sdpa, portable).
+// What no family computes, as refuses() returns it: asked by those that serve everything else
+// (sdpa, portable).
 std::optional<std::string> refused_by_all(const Problem& problem);
 
 // nullopt when `problem` needs none but `served`; else the first other one, as refuses() returns

@@ -3,10 +3,11 @@
 // shares no code with any kernel.
 //
 // The input is the C ABI's own argument struct with every pointer in host memory (cu_seqlens and
-// seqlens_k, block_table, modifier tensors and philox_state too). Valid arguments are a precondition, as ffpa_jit_attention_forward checks them;
-// device, stream, family, workspace, o and lse are not read. Two meanings that only varlen needs: a
-// mask or bias is [B, H, Nq, Nk] with rows and keys counted inside their sequence, and dropout's
-// element index uses Nq = max_seqlen_q, Nk = max_seqlen_k.
+// seqlens_k, block_table, modifier tensors and philox_state too). Valid arguments are a
+// precondition, as ffpa_jit_attention_forward checks them; device, stream, family, workspace, o and
+// lse are not read. Two meanings that only varlen needs: a mask or bias is [B, H, Nq, Nk] with rows
+// and keys counted inside their sequence, and dropout's element index uses Nq = max_seqlen_q, Nk =
+// max_seqlen_k.
 #pragma once
 
 #include <cstddef>

@@ -62,100 +62,79 @@ FFPA_DEVICE unsigned nonzero_bytes(unsigned bytes) {
 }
 //% endif
 
-// What is known of a tile's scores before they are: found out while Q K^T is computed. Bits of the lane's row h: 2 i + e is of
-// column_of(i) + e.
+// What is known of a tile's scores before they are: masks are read a tile ahead, dropout is decided while Q K^T is computed.
 struct Marks {
-  static constexpr int kWords = (2 * kSTiles + 31) / 32;
 //% if mask
-  unsigned shown[2][kWords];
-//% endif
-//% if dropout
-  unsigned kept[2][kWords];
+  unsigned shown[2][kSTiles / 2];  // a byte for each of the lane's scores of a row, two n-tiles to a word
 //% endif
 //% if bias
   BiasPair bias[2][kSTiles];
 //% endif
+//% if dropout
+  static constexpr int kWords = (2 * kSTiles + 31) / 32;
+  unsigned kept[2][kWords];  // bit 2 i + e is of column_of(i) + e
+//% endif
 
+  // Of keys past the last, those of some other.
+  FFPA_DEVICE void load({{ "" if masked else "[[maybe_unused]] " }}const ForwardParams& params, {{ "" if masked else "[[maybe_unused]] " }}const Tile& tile,
+                        {{ "" if masked else "[[maybe_unused]] " }}int j) {
+//% if masked
+    const int kv = first_key(tile, j);
+    const bool whole = kv + kBlockN <= tile.seqlen_k;
+    const int last = tile.seqlen_k - 1 - kv - column_of(0);
+//% endif
 //% if mask
-  // Keys past the last are read as some other.
-  FFPA_DEVICE void load_mask(const ForwardParams& params, const Tile& tile, int kv) {
     const Mask<unsigned char> mask = boolean_mask(params, tile);
-    const unsigned char* row[2];
 #pragma unroll
-    for (int h = 0; h < 2; ++h) row[h] = mask.at(query_of(tile, row_of(h)), kv + column_of(0));
-    if (mask.paired && kv + kBlockN <= tile.seqlen_k) {
-      unsigned pairs[2][kSTiles / 2];  // four bytes, of two n-tiles
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
+    for (int h = 0; h < 2; ++h) {
+      const unsigned char* row = mask.at(query_of(tile, row_of(h)), kv + column_of(0));
+      if (whole && mask.paired) {
 #pragma unroll
         for (int i = 0; i < kSTiles / 2; ++i) {
-          pairs[h][i] = *(const unsigned short*)(row[h] + 16 * i) | (unsigned)*(const unsigned short*)(row[h] + 16 * i + 8) << 16;
+          shown[h][i] = *(const unsigned short*)(row + 16 * i) | (unsigned)*(const unsigned short*)(row + 16 * i + 8) << 16;
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < kSTiles / 2; ++i) {
+          unsigned word = 0;
+#pragma unroll
+          for (int k = 0; k < 4; ++k) {
+            const int key = 16 * i + k / 2 * 8 + k % 2;
+            word |= (unsigned)row[(key < last ? key : last) * mask.stride_key] << (8 * k);
+          }
+          shown[h][i] = word;
         }
       }
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-#pragma unroll
-        for (int w = 0; w < kWords; ++w) shown[h][w] = 0;
-#pragma unroll
-        for (int i = 0; i < kSTiles / 2; ++i) shown[h][i / 8] |= nonzero_bytes(pairs[h][i]) << (4 * (i % 8));
-      }
-      return;
     }
-    const int last = tile.seqlen_k - 1 - kv - column_of(0);
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-#pragma unroll
-      for (int w = 0; w < kWords; ++w) {
-        unsigned bits = 0;
-        const int count = kSTiles - 16 * w < 16 ? kSTiles - 16 * w : 16;
-#pragma unroll 4
-        for (int i = 0; i < 2 * count; ++i) {
-          const int key = 8 * (16 * w + i / 2) + i % 2;
-          bits |= (unsigned)(row[h][(key < last ? key : last) * mask.stride_key] != 0) << i;
-        }
-        shown[h][w] = bits;
-      }
-    }
-  }
 //% endif
 //% if bias
-  FFPA_DEVICE void load_bias(const ForwardParams& params, const Tile& tile, int kv) {
-    const Mask<BiasElement> mask = additive_mask(params, tile);
-    const bool whole = mask.paired && kv + kBlockN <= tile.seqlen_k;
-    const int last = tile.seqlen_k - 1 - kv - column_of(0);
+    const Mask<BiasElement> biases = additive_mask(params, tile);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const BiasElement* row = mask.at(query_of(tile, row_of(h)), kv + column_of(0));
-      if (whole) {
+      const BiasElement* row = biases.at(query_of(tile, row_of(h)), kv + column_of(0));
+      if (whole && biases.paired) {
 #pragma unroll
         for (int i = 0; i < kSTiles; ++i) bias[h][i] = *(const BiasPair*)(row + 8 * i);
       } else {
 #pragma unroll
         for (int i = 0; i < kSTiles; ++i) {
-          bias[h][i] = bias_pair(row[(8 * i < last ? 8 * i : last) * mask.stride_key],
-                                 row[(8 * i + 1 < last ? 8 * i + 1 : last) * mask.stride_key]);
+          bias[h][i] = bias_pair(row[(8 * i < last ? 8 * i : last) * biases.stride_key],
+                                 row[(8 * i + 1 < last ? 8 * i + 1 : last) * biases.stride_key]);
         }
       }
     }
+//% endif
   }
-//% endif
 
-  FFPA_DEVICE void find(const ForwardParams& params, const Tile& tile, int j) {
-    [[maybe_unused]] const int kv = first_key(tile, j);
-//% if mask
-    load_mask(params, tile, kv);
-//% endif
-//% if bias
-    load_bias(params, tile, kv);
-//% endif
 //% if dropout
+  FFPA_DEVICE void draw(const ForwardParams& params, const Tile& tile, int j) {
     const PhiloxKey philox = philox_key(params);
     const unsigned least = tile.kept_from;
     const bool aligned = ((philox.offset | (unsigned)params.seqlen_k) & 3) == 0;
     unsigned long long row[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      row[h] = dropout_row(params, philox, tile.batch, tile.head, query_of(tile, row_of(h))) + (unsigned)(kv + column_of(0));
+      row[h] = dropout_row(params, philox, tile.batch, tile.head, query_of(tile, row_of(h))) + (unsigned)(first_key(tile, j) + column_of(0));
     }
 #pragma unroll
     for (int w = 0; w < kWords; ++w) {
@@ -168,8 +147,8 @@ struct Marks {
         for (int h = 0; h < 2; ++h) kept[h][w] |= kept_of_pair(philox.seed, row[h] + 8 * (16 * w + i), least, aligned) << (2 * i);
       }
     }
-//% endif
   }
+//% endif
 };
 
 //% if softcap
@@ -244,9 +223,13 @@ FFPA_DEVICE void hide_scores(ScoreTile& scores, [[maybe_unused]] const Marks& ma
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
 #pragma unroll
-    for (int i = 0; i < 2 * kSTiles; ++i) {
-      float& score = scores.value[4 * (i / 2) + 2 * h + i % 2];
-      score = marks.shown[h][i / 32] >> (i % 32) & 1 ? score : -kInfinity;
+    for (int i = 0; i < kSTiles / 2; ++i) {
+      const unsigned shown = nonzero_bytes(marks.shown[h][i]);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        float& score = scores.value[4 * (2 * i + k / 2) + 2 * h + k % 2];
+        score = shown >> k & 1 ? score : -kInfinity;
+      }
     }
   }
 //% endif

@@ -59,8 +59,8 @@ bool has_modifiers(const Problem& problem) {
 // Registers that a consumer's threads hold at most: S, P, O, and what is found out about S ahead.
 int held_registers(const Problem& problem, const KernelConfig& config) {
   int held = config.block_n / 2 + config.block_n / 4 + problem.head_dim_v / 2;
-  if (problem.has_bias) held += config.block_n / (problem.bias_dtype == DType::kFp32 ? 2 : 4);
-  if (problem.has_mask) held += 8;
+  if (problem.has_bias) held += config.block_n / (problem.bias_dtype == DType::kFp32 ? 2 : 4) + 20;
+  if (problem.has_mask) held += config.block_n / 8 + 8;
   if (problem.dropout) held += 26;
   if (!problem.score_modifier.empty()) held += 16;
   const int features = problem.has_bias + problem.has_mask + problem.dropout + problem.softcap +

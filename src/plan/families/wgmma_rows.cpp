@@ -56,6 +56,12 @@ bool has_modifiers(const Problem& problem) {
          !problem.score_modifier.empty();
 }
 
+int num_features(const Problem& problem) {
+  return problem.has_bias + problem.has_mask + problem.dropout + problem.softcap +
+         problem.window_left + (problem.layout == Layout::kVarlen) + problem.seqlens_k +
+         !problem.score_modifier.empty();
+}
+
 // Registers that a consumer's threads hold at most: S, P, O, and what is found out about S ahead.
 int held_registers(const Problem& problem, const KernelConfig& config) {
   int held = config.block_n / 2 + config.block_n / 4 + problem.head_dim_v / 2;
@@ -63,16 +69,20 @@ int held_registers(const Problem& problem, const KernelConfig& config) {
   if (problem.has_mask) held += config.block_n / 8 + 8;
   if (problem.dropout) held += 26;
   if (!problem.score_modifier.empty()) held += 16;
-  const int features = problem.has_bias + problem.has_mask + problem.dropout + problem.softcap +
-                       problem.window_left + (problem.layout == Layout::kVarlen);
-  if (features > 3) held += 12;
+  if (num_features(problem) > 3) held += 12;
   return held;
 }
 
-// Registers of a consumer's thread, a producer's: 64 K are shared by a block's 128 (consumers + 1)
-// threads.
-int consumer_registers(int consumers) { return consumers == 1 ? 240 : consumers == 2 ? 240 : 160; }
-int producer_registers(int consumers) { return consumers == 3 ? 32 : 24; }
+// Registers of a thread: 64 K are shared by a block's 128 (consumers + 1) threads. The more a
+// problem asks for, the more the thread that loads has to know of a tile.
+struct Registers {
+  int producer, consumer;
+};
+Registers registers_of(const Problem& problem, int consumers) {
+  if (consumers == 3) return {32, 160};
+  if (num_features(problem) > 3) return {40, 232};
+  return {24, 240};
+}
 
 // So many leave room for addresses, row sums and the like without spills: found by compiling.
 int most_held(int consumers) { return consumers == 3 ? 136 : 209; }
@@ -265,8 +275,9 @@ class Rows final : public WgmmaSchedule {
     step.context["k_stages"] = config.num_stages;
     step.context["v_stages"] = v_stages;
     step.context["max_rise"] = "8.0f";
-    step.context["producer_registers"] = producer_registers(consumers);
-    step.context["consumer_registers"] = consumer_registers(consumers);
+    const Registers registers = registers_of(problem, consumers);
+    step.context["producer_registers"] = registers.producer;
+    step.context["consumer_registers"] = registers.consumer;
     step.context["multiprocessors"] = work.multiprocessors;
     step.context["most_parts"] = std::max(config.split_kv, 1);
     step.geometry = [work, bytes = shared_bytes(problem, config, v_stages),

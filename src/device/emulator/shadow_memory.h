@@ -132,6 +132,8 @@ class ShadowMemory {
   std::vector<uint32_t> async_reads_;                    // a set for each cell; 0: none
   std::vector<std::vector<AsyncReader>> async_sets_;     // [0] is empty
   std::unordered_map<uint64_t, uint32_t> async_joined_;  // {set, tag} -> the set with that reader
+  uint64_t last_joined_ = 0;                             // of these, the one looked up last
+  uint32_t last_set_ = 0;
   bool has_async_reads_ = false;
 };
 

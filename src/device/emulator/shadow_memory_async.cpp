@@ -40,8 +40,10 @@ Finding ShadowMemory::for_each_cell(uint32_t offset, uint32_t bytes, Visit&& vis
 
 uint32_t ShadowMemory::with_async_reader(uint32_t set, const AsyncAccessor& who) {
   const uint64_t key = uint64_t{set} << 32 | who.tag;
+  if (key == last_joined_) return last_set_;
+  last_joined_ = key;
   if (const auto found = async_joined_.find(key); found != async_joined_.end())
-    return found->second;
+    return last_set_ = found->second;
   std::vector<AsyncReader> joined;
   for (const AsyncReader& reader : async_sets_[set]) {
     const unsigned actor = Tag::actor(reader.tag);
@@ -50,7 +52,8 @@ uint32_t ShadowMemory::with_async_reader(uint32_t set, const AsyncAccessor& who)
   }
   joined.push_back({who.tag, who.place});
   async_sets_.push_back(std::move(joined));
-  return async_joined_[key] = static_cast<uint32_t>(async_sets_.size() - 1);
+  last_set_ = static_cast<uint32_t>(async_sets_.size() - 1);
+  return async_joined_[key] = last_set_;
 }
 
 bool ShadowMemory::async_readers_ordered(size_t index, const uint16_t* clock,
@@ -67,6 +70,7 @@ Finding ShadowMemory::async_read(uint32_t offset, uint32_t bytes, const AsyncAcc
   if (!has_async_reads_) {
     async_reads_.resize(bytes_ / 4);
     async_sets_.assign(1, {});
+    last_joined_ = 0;
     has_async_reads_ = true;
   }
   uint32_t ordered = 0;  // a write known to be

@@ -175,8 +175,8 @@ Program store(const Box& box, bool adds) {
     }
   });
   const std::string words = std::to_string(program.input.size());
-  const std::string rest =
-      "_" + rank_text(box) + "(params.maps[0], data" + coordinates(box) + ");\n";
+  std::string rest = "_";
+  rest += rank_text(box) + "(params.maps[0], data" + coordinates(box) + ");\n";
   program.kernel = std::string(kKernelLine) +
                    "  const unsigned t = threadIdx.x, data = dynamic_shared();\n"
                    "  for (unsigned i = t; i < " +

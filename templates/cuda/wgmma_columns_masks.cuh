@@ -48,6 +48,16 @@ struct Mask {
   }
 };
 
+// Asks for the warp's rows of keys [key, key + kKeysAhead), so that they are near when load() reads them: L2, busy with K and V,
+// takes longer to answer than a chunk's products run.
+template <int kKeysAhead, typename Value>
+FFPA_DEVICE void prefetch(const Mask<Value>& mask, const Tile& tile, int key) {
+  static_assert(kKeysAhead * sizeof(Value) <= 128);
+  // Each row lies in one line of L1 or in two.
+  const int column = key + lane() / 16 * (kKeysAhead - 1);
+  if (mask.stride_key == 1 && column < tile.seqlen_k) prefetch_global_l1(mask.row_at(tile, warp() * 16 + lane() % 16, column));
+}
+
 // Without keys, what is read is the start of Q: some number, for a score that is hidden.
 template <typename Value>
 FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const ForwardParams& params, const Tile& tile, long long stride_batch,
@@ -72,8 +82,8 @@ FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const T
 }
 //% endif
 
-// What the boolean mask and dropout say about a tile's scores, found out while its Q K^T runs: a part between the issue of
-// each chunk and its end, so that loads and arithmetic cost no time of the tensor cores.
+// What the boolean mask and dropout say about a tile's scores, found out while products run: a part between the issue of a
+// chunk and its end, so that loads and arithmetic cost no time of the tensor cores.
 struct Marks {
   static constexpr int kParts = kKChunks - 2;
   static constexpr int kOfPart = (kSTiles + kParts - 1) / kParts;  // n-tiles
@@ -83,6 +93,7 @@ struct Marks {
 //% endif
 //% if dropout
   unsigned kept[2];
+  unsigned ahead[2];   // of the next tile's first half
   unsigned kept_from;  // the least word of Philox that is kept
 //% endif
 
@@ -93,9 +104,14 @@ struct Marks {
 #pragma unroll
     for (int h = 0; h < 2; ++h) boolean_mask(params, tile).load(mask[h], tile, kv, h, first);
 //% endif
+//% if bias
+    if (part == 0) prefetch<32>(additive_mask(params, tile), tile, kv + consumer() * kKeys);
+    if (part == kParts - 1) prefetch<32>(additive_mask(params, tile), tile, kv + consumer() * kKeys + 32);
+//% endif
   }
 
-  FFPA_DEVICE void end_part(const ForwardParams& params, const Tile& tile, int kv, int part) {
+  // `from`: the first n-tile whose dropout is not known yet.
+  FFPA_DEVICE void end_part(const ForwardParams& params, const Tile& tile, int kv, int part, int from) {
     if (part < 0) return;
 //% if mask
     const int first = part * kOfPart < kSTiles - kOfPart ? part * kOfPart : kSTiles - kOfPart;
@@ -106,21 +122,38 @@ struct Marks {
       for (int j = 0; j < 2 * kOfPart; ++j) bits |= (unsigned)(mask[h][j / 2][j % 2] != 0) << j;
       shown[h] = (part == 0 ? 0 : shown[h]) | bits << (2 * first);
     }
+    if (part == kParts - 1) prefetch<kKeys>(boolean_mask(params, tile), tile, kv + kBlockN + consumer() * kKeys);
 //% endif
 //% if dropout
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      if (part == 0) kept[h] = from > 0 ? ahead[h] : 0;
+    }
+#pragma unroll 1
+    for (int j = from + part * 2; j < kSTiles; j += 2 * kParts) decide(kept, params, tile, kv, j);
+//% endif
+  }
+//% if dropout
+
+  // Which scores of n-tiles j and j + 1 are kept.
+  FFPA_DEVICE void decide(unsigned (&bits)[2], const ForwardParams& params, const Tile& tile, int kv, int j) const {
     const PhiloxKey philox = philox_key(params);
     const bool aligned = ((philox.offset | (unsigned)params.seqlen_k) & 3) == 0;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const RowPlace place = place_of(tile, row_of(h));
-      const unsigned long long row = dropout_row(params, philox, tile.batch, place.head, place.q) + (unsigned)(kv + key_of(0));
-      unsigned bits = part == 0 ? 0 : kept[h];
-#pragma unroll 1
-      for (int j = part * 2; j < kSTiles; j += 2 * kParts) bits |= kept_of_pair(philox.seed, row + 8 * j, kept_from, aligned) << (2 * j);
-      kept[h] = bits;
+      const unsigned long long element = dropout_row(params, philox, tile.batch, place.head, place.q) + (unsigned)(kv + key_of(j));
+      bits[h] |= kept_of_pair(philox.seed, element, kept_from, aligned) << (2 * j);
     }
-//% endif
   }
+
+  // The same of a tile whose softmax comes after this one's.
+  FFPA_DEVICE void decide_ahead(const ForwardParams& params, const Tile& tile, int kv, int j) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) ahead[h] = j == 0 ? 0 : ahead[h];
+    decide(ahead, params, tile, kv, j);
+  }
+//% endif
 };
 
 //% if natural
@@ -137,7 +170,7 @@ FFPA_DEVICE float tanh_of(float x) {
 }
 
 //% endif
-// A quarter of the lane's biases, asked for a chunk of products before they are needed.
+// A quarter of the lane's biases.
 struct Biases {
 //% if bias
   BiasElement value[2][kSTiles / 4][2];
@@ -150,6 +183,7 @@ FFPA_DEVICE Biases load_biases(const ForwardParams& params, const Tile& tile, in
   const Mask<BiasElement> bias = additive_mask(params, tile);
 #pragma unroll
   for (int h = 0; h < 2; ++h) bias.load(to.value[h], tile, kv, h, quarter * (kSTiles / 4));
+  if (quarter < 2) prefetch<32>(bias, tile, kv + consumer() * kKeys + (quarter + 2) * 32);
 //% endif
   return to;
 }
@@ -168,8 +202,8 @@ FFPA_DEVICE float modified(float score, const ForwardParams& params, [[maybe_unu
 }
 
 // A quarter of the lane's scores, with their biases.
-FFPA_DEVICE void modify_scores(ScoreTile& scores, const Biases& biases, const ForwardParams& params, const Tile& tile, int kv,
-                               int quarter) {
+FFPA_DEVICE void modify_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile, int kv, int quarter) {
+  [[maybe_unused]] const Biases biases = load_biases(params, tile, kv, quarter);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     [[maybe_unused]] const RowPlace place = place_of(tile, row_of(h));
@@ -196,13 +230,14 @@ FFPA_DEVICE void hide_scores(ScoreTile& scores, const Marks& marks, const Forwar
   const int end = tile.full_end < tile.kv_end ? tile.full_end : tile.kv_end;
   if (kv >= tile.full_begin && kv + kBlockN <= end) return;
 //% endif
-  const Tile here = tile_of(params, ctaid_x());  // computed anew: kept through the loop, it would take registers
+  const Tile here = tile_of(params, ctaid_x());  // computed anew, like what hangs on the thread: see thread_anew()
+  const int thread = thread_anew();
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    const KeyRange visible = keys_of_row(params, here, place_of(here, row_of(h)).q);
-    unsigned shown = bits_before(visible.end - kv - key_of(0));
+    const KeyRange visible = keys_of_row(params, here, place_of(here, row_of(h, thread)).q);
+    unsigned shown = bits_before(visible.end - kv - key_of(0, thread));
 //% if window_left
-    shown &= ~bits_before(visible.begin - kv - key_of(0));
+    shown &= ~bits_before(visible.begin - kv - key_of(0, thread));
 //% endif
 //% if mask
     shown &= marks.shown[h];

@@ -5,7 +5,7 @@
 // bytes. A slot holds a chunk of K, [kKeys keys][kChunkD columns], behind it the block of Q that goes with it where Q streams;
 // or a chunk of V, [block of kVBlock columns][kChunkN keys].
 // A page begins with the barriers of its ring; the first one's goes on with those of Q and of P. From byte 512 on: one of two
-// buffers of row maxima, [consumer][row].
+// buffers of row maxima, [consumer][row].{{ " From byte 256 on: the consumer's sums for LSE." if lse }}
 // src/plan/families/wgmma_columns.cpp adds up the same bytes.
 
 constexpr int kBlockBytes = kBlockM * 128;
@@ -21,7 +21,7 @@ constexpr int kPage = kStages * kSlotBytes;  // of a ring's slots
 constexpr int kRingBytes = kPage + 1024;
 constexpr int kRingBarriers = 2 * kStages;
 constexpr int kWarps = 8;  // that compute
-static_assert((kRingBarriers + kQBlocks + 3) * 8 <= 512);
+static_assert((kRingBarriers + kQBlocks + 3) * 8 <= {{ 256 if lse else 512 }});
 
 FFPA_DEVICE unsigned page_address(unsigned smem, int which) { return smem + kRingBegin + which * kRingBytes + kPage; }
 FFPA_DEVICE unsigned q_barrier(unsigned smem, int block) { return page_address(smem, 0) + (kRingBarriers + block) * 8; }
@@ -30,6 +30,17 @@ FFPA_DEVICE unsigned stats_address(unsigned smem, int buffer, int consumer, int 
   return page_address(smem, buffer) + 512 + (consumer * kBlockM + row) * 4;
 }
 
+//% if lse
+FFPA_DEVICE unsigned exact_sum_address(unsigned smem, int consumer, int row) { return page_address(smem, consumer) + 256 + row * 4; }
+
+// By the lanes that will add to them.
+FFPA_DEVICE void clear_exact_sums(unsigned smem) {
+  for (int h = 0; h < 2; ++h) {
+    if (lane() % 4 == 0) st_shared_f32(exact_sum_address(smem, consumer(), row_of(h)), 0.0f);
+  }
+}
+
+//% endif
 FFPA_DEVICE void init_barriers(unsigned smem) {
 #pragma unroll 1
   for (int i = 0; i < kRingBarriers; ++i) {

@@ -48,7 +48,7 @@ FFPA_DEVICE void row_maxima(RowState& state, ScoreTile& scores, unsigned smem, u
 }
 
 // The other warpgroup's warp with the same rows.
-FFPA_DEVICE void meet_twin() { bar_sync(1 + warp(), 64); }
+FFPA_DEVICE void meet_twin(int thread = this_thread()) { bar_sync(1 + warp(thread), 64); }
 
 // An origin follows the maximum only when that has risen by more than a factor of 2^8 (Blackwell's FlashAttention-4 does
 // so): O is seldom rescaled, and nothing overflows. A row that has seen no key yet keeps origin -infinity and weights 0.
@@ -65,14 +65,20 @@ FFPA_DEVICE void exchange_maxima(RowState& state, unsigned smem, unsigned buffer
       state.factor[h] = ex2_approx((state.origin[h] - highest) * scale);
       state.origin[h] = highest;
       state.sum[h] *= state.factor[h];
+//% if lse
+      if (lane() % 4 == 0) {
+        const unsigned sum = exact_sum_address(smem, consumer(), row_of(h));
+        st_shared_f32(sum, ld_shared_f32(sum) * state.factor[h]);
+      }
+//% endif
     }
   }
   }
 
 // Weights of a quarter of the lane's scores, rounded to 16 bits. Sums are of what has been rounded, so that a row whose
-// weight is nearly all on one key comes out as exactly as if that weight were 1.
+// weight is nearly all on one key comes out as exactly as if that weight were 1; LSE has sums of its own, in shared memory, of what has not.
 FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scores, const Marks& marks, int quarter,
-                         const ForwardParams& params) {
+                         [[maybe_unused]] unsigned smem, const ForwardParams& params) {
   const float scale = exponent_scale(params);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -81,6 +87,9 @@ FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scor
     const float offset = -origin * scale;
 //% endif
     float sum = 0.0f;
+//% if lse
+    float exact_sum = 0.0f;
+//% endif
 #pragma unroll
     for (int i = 0; i < kSTiles / 4; ++i) {
       const int j = quarter * (kSTiles / 4) + i;
@@ -94,6 +103,9 @@ FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scor
         weight[e] = ex2_approx(fma_rn(scores.value[4 * j + 2 * h + e], scale, offset));
 //% endif
       }
+//% if lse
+      exact_sum += weight[0] + weight[1];
+//% endif
       unsigned pair = pack(weight[0], weight[1]);
       sum += to_float((Element)pair) + to_float((Element)(pair >> 16));
 //% if dropout
@@ -103,6 +115,14 @@ FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scor
       probs.value[(quarter % 2 * (kSTiles / 4) + i) * 2 + h] = pair;
     }
     state.sum[h] += sum;
+//% if lse
+    exact_sum += shfl_bfly(exact_sum, 1);
+    exact_sum += shfl_bfly(exact_sum, 2);
+    if (lane() % 4 == 0) {
+      const unsigned sum = exact_sum_address(smem, consumer(), row_of(h));
+      st_shared_f32(sum, ld_shared_f32(sum) + exact_sum);
+    }
+//% endif
   }
 }
 

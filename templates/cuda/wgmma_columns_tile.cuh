@@ -32,7 +32,7 @@ FFPA_DEVICE KeyRange keys_of_row(const ForwardParams& params, const Tile& tile, 
 
 //% if window_right
 // Heads whose blocks are ordered together: their K and V are read at the same pace, and share L2.
-constexpr unsigned kHeadsTogether = 4096 / (kHeadDim + kHeadDimV) > 0 ? 4096 / (kHeadDim + kHeadDimV) : 1;
+constexpr unsigned kHeadsTogether = 2048 / (kHeadDim + kHeadDimV) > 0 ? 2048 / (kHeadDim + kHeadDimV) : 1;
 //% endif
 
 // Blocks run in the order of their index. Heads after each other, so that their K and V stay in L2. When causal, blocks

@@ -26,7 +26,7 @@ constexpr int kMinHeadDim = 257;          // of the larger head dim
 constexpr int kMaxBlockColumns = 512;     // of O, in one block's registers
 constexpr int64_t kSharedBytes = 232448;  // of a block
 constexpr int kPageBytes = 1024;          // barriers and statistics behind a ring
-constexpr int kMaxStages = 14;            // whose barriers a page has room for
+constexpr int kMaxStages = 8;             // whose barriers a page has room for
 // Up to so many columns of O, a consumer's thread has 232 registers and a producer's 40; past it
 // 240 and 24.
 constexpr int kMaxColumnsOf232 = 224;

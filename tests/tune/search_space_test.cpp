@@ -46,7 +46,7 @@ TEST(SearchSpace, CandidatesOfEveryFamily) {
           if (family->refuses(problem, device.target)) continue;
           const KernelConfig usual = family->default_config(problem, shape, device);
           for (const TuneMode mode : {TuneMode::kFast, TuneMode::kMax}) {
-            const auto all = candidates(*family, problem, shape, device, mode, 1000);
+            const auto all = candidates(*family, problem, shape, device, mode, 100);
             ASSERT_FALSE(all.empty());
             EXPECT_EQ(all.front(), usual);
             std::set<std::string> distinct;

@@ -41,12 +41,14 @@ FFPA_DEVICE void qk(ScoreTile& scores, const QueryFragments& query, unsigned sme
   const unsigned k_lane = k + (warp_n() * kKeys + lane() / 16 * 8 + lane() % 8) * kKPitch + lane() / 8 % 2 * 16;
   // The first fragments are asked for before the next copies are worked out: the one waits for memory meanwhile.
   unsigned first_a[kMTiles][4], first_b[4];
+  if (kFewRegisters) ring.begin<false>(kv);
   if constexpr (!kQInRegisters) {
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) ldmatrix_x4(first_a[i], q_lane + i * 16 * kQPitch);
   }
-  ldmatrix_x4(first_b, k_lane);
-  ring.begin<false>(kv);
+  if (!kFewRegisters) ldmatrix_x4(first_b, k_lane);
+  if (!kFewRegisters) ring.begin<false>(kv);
+  if (kFewRegisters) ldmatrix_x4(first_b, k_lane);
 //% if fp16_accumulate
   Sums sums[kMTiles][kSTiles];
 //% endif
@@ -95,13 +97,14 @@ FFPA_DEVICE unsigned probs_address(unsigned smem, int row, int key) {
 // P to where the other warps of the row group find it. Barriers of the ring lie before its reads and after them.
 FFPA_DEVICE void place(const ProbTile& probs, unsigned smem) {
   if constexpr (kWarpsN > 1) {
+    const int first = first_key();
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
       for (int j = 0; j < kSTiles; ++j) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          st_shared_u32(probs_address(smem, row_of(i, h), first_key() + key_step(j, 0)),
+          st_shared_u32(probs_address(smem, row_of(i, h), first + key_step(j, 0)),
                         probs.value[i][j / 2][j % 2 * 2 + h]);
         }
       }
@@ -153,12 +156,14 @@ FFPA_DEVICE void pv(OutTile& out, const ProbTile& probs, unsigned smem, Ring& ri
 }
 //% else
   unsigned first_a[kMTiles][4], first_b[4];
+  if (kFewRegisters) ring.begin<true>(kv);
   if constexpr (kWarpsN > 1) {
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) ldmatrix_x4(first_a[i], p_lane + i * 16 * kProbsPitch);
   }
-  ldmatrix_x4_trans(first_b, v_lane);
-  ring.begin<true>(kv);
+  if (!kFewRegisters) ldmatrix_x4_trans(first_b, v_lane);
+  if (!kFewRegisters) ring.begin<true>(kv);
+  if (kFewRegisters) ldmatrix_x4_trans(first_b, v_lane);
 #pragma unroll
   for (int step = 0; step < kChunkN / 16; ++step) {
     unsigned a[kMTiles][4];

@@ -32,7 +32,7 @@ constexpr int kStatsBegin = kProbsBegin + (kStatsInGap ? kBlockN * 2 : kBlockM *
 constexpr int kStatsPitch = kStatsInGap ? kProbsPitch : kWarpsN * 4;
 
 // What a thread holds of its rows' running softmax, four floats an m-tile, where O leaves no registers for it.
-constexpr bool kStateInShared = 4 * kMTiles * kOTiles > 160;
+constexpr bool kStateInShared = kFewRegisters;
 constexpr int kStateBegin = kStatsInGap ? kProbsBegin + (kWarpsN > 1 ? kBlockM * kProbsPitch : 0)
                                         : kStatsBegin + kBlockM * kStatsPitch;
 
@@ -68,7 +68,7 @@ FFPA_DEVICE constexpr bool steps_in_fours(int row_step) {
 constexpr bool kFours = steps_in_fours(kThreads / kKUnits) && (kWarpsN > 1 || steps_in_fours(kThreads / kVUnits));
 // Element e of n-tile j of S: its key counted from the lane's first.
 FFPA_DEVICE constexpr int key_step(int j, int e) { return kFours ? j / 2 * 16 + j % 2 * 2 + e : j * 8 + e; }
-FFPA_DEVICE int first_key() { return warp_n() * kKeys + lane() % 4 * (kFours ? 4 : 2); }
+FFPA_DEVICE int first_key() { return warp_n() * kKeys + thread() % 4 * (kFours ? 4 : 2); }
 typedef CopyShape<kBlockM, kKUnits, kQPitch, false> QChunk;
 typedef CopyShape<kBlockN, kKUnits, kKPitch, kFours> KChunk;
 typedef CopyShape<kChunkN, kVUnits, kVPitch, kFours && kWarpsN == 1> VChunk;
@@ -93,8 +93,8 @@ struct Copies {
   // before unit_end exist.
   template <typename Shape>
   FFPA_DEVICE void begin(unsigned tile, const Operand& from, int row, int row_end, int unit, int unit_end) {
-    const int own_row = (int)threadIdx.x / Shape::kUnits;
-    const int own_unit = (int)threadIdx.x % Shape::kUnits;
+    const int own_row = thread() / Shape::kUnits;
+    const int own_unit = thread() % Shape::kUnits;
     row_step = Shape::kRowStep;
     to = tile + Shape::row_offset(own_row) + own_unit * 16;
     to_step = Shape::row_offset(Shape::kRowStep);

@@ -1,5 +1,6 @@
 // Masks, online softmax and dropout of cuda/mma_forward.cu.j2, on scores in registers.
 //% set natural = softcap or bias or sinks or modifier
+//% set scaled_with_bias = bias and not (softcap or modifier)
 
 // Running softmax of the lane's rows. `origin` is the score that weights are relative to: not always the maximum (see
 // online_softmax). `sum` is the lane's own share.
@@ -31,38 +32,39 @@ FFPA_DEVICE RowState no_keys_yet({{ "const ForwardParams& params, const Tile& ti
 
 // Where kStateInShared, the state lies in shared memory between the tiles' softmaxes, and sums in them too; else nothing
 // happens.
-FFPA_DEVICE unsigned origin_address(unsigned smem, int i, int h) {
-  return smem + kStateBegin + ((4 * i + h) * kThreads + (int)threadIdx.x) * 4;
-}
-FFPA_DEVICE unsigned sum_address(unsigned smem, int i, int h) { return origin_address(smem, i, h) + 8 * kThreads; }
+FFPA_DEVICE unsigned state_address(unsigned smem) { return smem + kStateBegin + thread() * 4; }
+FFPA_DEVICE constexpr int origin_offset(int i, int h) { return (4 * i + h) * kThreads * 4; }
+FFPA_DEVICE constexpr int sum_offset(int i, int h) { return (4 * i + 2 + h) * kThreads * 4; }
 FFPA_DEVICE void put_away(const RowState& state, unsigned smem) {
   if constexpr (kStateInShared) {
+    const unsigned kept = state_address(smem);
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        st_shared_f32(origin_address(smem, i, h), state.origin[i][h]);
-        st_shared_f32(sum_address(smem, i, h), state.sum[i][h]);
+        st_shared_f32(kept + origin_offset(i, h), state.origin[i][h]);
+        st_shared_f32(kept + sum_offset(i, h), state.sum[i][h]);
       }
     }
   }
 }
 FFPA_DEVICE void take_up(RowState& state, unsigned smem) {
   if constexpr (kStateInShared) {
+    const unsigned kept = state_address(smem);
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        state.origin[i][h] = ld_shared_f32(origin_address(smem, i, h));
-        state.sum[i][h] = ld_shared_f32(sum_address(smem, i, h));
+        state.origin[i][h] = ld_shared_f32(kept + origin_offset(i, h));
+        state.sum[i][h] = ld_shared_f32(kept + sum_offset(i, h));
       }
     }
   }
 }
 // A row's sum times `factor`, plus `addend`.
-FFPA_DEVICE void change_sum(RowState& state, unsigned smem, int i, int h, float factor, float addend) {
+FFPA_DEVICE void change_sum(RowState& state, unsigned kept, int i, int h, float factor, float addend) {
   if constexpr (kStateInShared) {
-    st_shared_f32(sum_address(smem, i, h), fma_rn(ld_shared_f32(sum_address(smem, i, h)), factor, addend));
+    st_shared_f32(kept + sum_offset(i, h), fma_rn(ld_shared_f32(kept + sum_offset(i, h)), factor, addend));
   } else {
     state.sum[i][h] = fma_rn(state.sum[i][h], factor, addend);
   }
@@ -93,7 +95,9 @@ FFPA_DEVICE float tanh_of(float x) {
 //% endif
 // Before masks. Where nothing else touches the scores, the scale is left to the exponent, up to its sign.
 FFPA_DEVICE void scale_scores(ScoreTile& scores, const ForwardParams& params) {
-//% if not natural
+//% if scaled_with_bias
+  return;  // mask_scores() does it
+//% elif not natural
   if (params.softmax_scale >= 0.0f) return;
 //% endif
 //% if softcap
@@ -145,8 +149,12 @@ FFPA_DEVICE bool is_partial(const ForwardParams& params, const Tile& tile, int k
 //% if mask or bias
   return true;
 //% else
+//% if not (window_left or window_right or packed)
+  return kv + kBlockN > tile.seqlen_k;
+//% else
   const int end = tile.full_end < tile.kv_end ? tile.full_end : tile.kv_end;
   return kv < tile.full_begin || kv + kBlockN > end;
+//% endif
 //% endif
 }
 
@@ -317,8 +325,9 @@ struct Masks {
 FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile,
                              int kv{{ ", Masks& masks" if masked else "" }}) {
   const unsigned index = ctaid_x();
+  const int first = first_key();
 //% if masked
-  constexpr bool kRestAtOnce = kMaskWords * (kMTiles - kAhead) <= 32;
+  constexpr bool kRestAtOnce = kMaskWords * (kMTiles - kAhead) <= 16;
   if (kRestAtOnce) masks.load(params, tile, kv, kAhead, kMTiles);
 //% endif
 #pragma unroll
@@ -332,11 +341,11 @@ FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, con
       const int row = tile.row_begin + row_of(i, h) + (int)(ctaid_x() - index);
       const RowPlace place = place_of(tile, row);
       KeyRange visible = keys_of_row(params, tile, place.q);
-      if (visible.end > tile.kv_end) visible.end = tile.kv_end;
+{{ "      if (visible.end > tile.kv_end) visible.end = tile.kv_end;" if packed }}
 //% if window_left
-      const int begin = visible.begin - kv - first_key();
+      const int begin = visible.begin - kv - first;
 //% endif
-      const int end = visible.end - kv - first_key();  // as key_step() counts
+      const int end = visible.end - kv - first;  // as key_step() counts
 #pragma unroll
       for (int j = 0; j < kSTiles; ++j) {
 #pragma unroll
@@ -350,7 +359,7 @@ FFPA_DEVICE void mask_scores(ScoreTile& scores, const ForwardParams& params, con
 //% if bias
           const float bias = {{ "" if bias == "fp32" else "to_float" }}(masks.additive.row[i][h].at(j, e));
           shown = shown && bias != -kInfinity;
-          score += bias;
+          score = {{ "fma_rn(score, params.softmax_scale, bias)" if scaled_with_bias else "score + bias" }};
 //% endif
           score = shown ? score : -kInfinity;
         }
@@ -375,11 +384,12 @@ FFPA_DEVICE void row_maxima(float (&highest)[kMTiles][2], const ScoreTile& score
     }
   }
   if constexpr (kWarpsN > 1) {
+    const unsigned own = stats_address(smem, warp_m() * kRows + thread() % 32 / 4, 0);
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        if (lane() % 4 == 0) st_shared_f32(stats_address(smem, row_of(i, h), warp_n()), highest[i][h]);
+        if (lane() % 4 == 0) st_shared_f32(own + (i * 16 + h * 8) * kStatsPitch + warp_n() * 4, highest[i][h]);
       }
     }
     bar_sync(1 + warp_m(), 32 * kWarpsN);
@@ -389,7 +399,7 @@ FFPA_DEVICE void row_maxima(float (&highest)[kMTiles][2], const ScoreTile& score
       for (int h = 0; h < 2; ++h) {
 #pragma unroll
         for (int w = 0; w < kWarpsN; ++w) {
-          highest[i][h] = max_f32(highest[i][h], ld_shared_f32(stats_address(smem, row_of(i, h), w)));
+          highest[i][h] = max_f32(highest[i][h], ld_shared_f32(own + (i * 16 + h * 8) * kStatsPitch + w * 4));
         }
       }
     }
@@ -405,12 +415,13 @@ FFPA_DEVICE void online_softmax(ProbTile& probs, ScoreTile& scores, RowState& st
   const float scale = exponent_scale(params);
   float highest[kMTiles][2];
   row_maxima(highest, scores, smem);
+  [[maybe_unused]] const unsigned kept = kStateInShared ? state_address(smem) : 0;
   bool risen = false;
 #pragma unroll
   for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      if (kStateInShared) state.origin[i][h] = ld_shared_f32(origin_address(smem, i, h));
+      if (kStateInShared) state.origin[i][h] = ld_shared_f32(kept + origin_offset(i, h));
     }
   }
 #pragma unroll
@@ -426,8 +437,8 @@ FFPA_DEVICE void online_softmax(ProbTile& probs, ScoreTile& scores, RowState& st
         const float origin = max_f32(highest[i][h], state.origin[i][h]);
         const float rescale = origin == -kInfinity ? 1.0f : ex2_approx((state.origin[i][h] - origin) * scale);
         state.origin[i][h] = origin;
-        if (kStateInShared) st_shared_f32(origin_address(smem, i, h), origin);
-        change_sum(state, smem, i, h, rescale, 0.0f);
+        if (kStateInShared) st_shared_f32(kept + origin_offset(i, h), origin);
+        change_sum(state, kept, i, h, rescale, 0.0f);
 #pragma unroll
         for (int j = 0; j < kOTiles; ++j) {
           out.value[i][j][2 * h] *= rescale;
@@ -460,7 +471,7 @@ FFPA_DEVICE void online_softmax(ProbTile& probs, ScoreTile& scores, RowState& st
         }
         probs.value[i][j / 2][j % 2 * 2 + h] = pack(weight[0], weight[1]);
       }
-      change_sum(state, smem, i, h, 1.0f, sum);
+      change_sum(state, kept, i, h, 1.0f, sum);
     }
   }
 }

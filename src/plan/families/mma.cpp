@@ -116,6 +116,17 @@ bool fits(const Problem& problem, const KernelConfig& config, int capability) {
   return layout.warps_m > 0 && shared_bytes(problem, config, layout) <= shared_limit(capability);
 }
 
+bool windowed(const Problem& problem) {
+  return problem.causal || problem.window_left || problem.window_right;
+}
+
+// What takes registers beside O and S, roughly counted.
+int modifications(const Problem& problem) {
+  return problem.has_mask + problem.has_bias + problem.dropout + problem.softcap +
+         problem.window_left + (problem.layout == Layout::kVarlen) +
+         2 * !problem.score_modifier.empty() + (problem.page_size != 0) + problem.fp16_accumulate;
+}
+
 // Whether O and S leave a thread fewer registers than the problem's masks and dropout need.
 // `packed`: heads are rows of one tile, which takes some too.
 bool is_tight(const Problem& problem, const KernelConfig& config, bool packed) {
@@ -123,14 +134,10 @@ bool is_tight(const Problem& problem, const KernelConfig& config, bool packed) {
   if (layout.warps_m == 0) return false;
   const int held = layout.m_tiles *
                    (columns_of_warp(problem, layout.warps_n) + config.block_n / layout.warps_n) / 2;
-  const bool windowed = problem.causal || problem.window_left || problem.window_right;
-  const int modified = problem.has_mask + problem.has_bias + problem.dropout + problem.softcap +
-                       problem.window_left + (problem.layout == Layout::kVarlen) +
-                       2 * !problem.score_modifier.empty() + (problem.page_size != 0) +
-                       problem.fp16_accumulate + (packed && config.block_m > 16);
+  const int modified = modifications(problem) + (packed && config.block_m > 16);
   if (modified > 0 && config.block_n > 128) return true;
   if (modified > 1) return held > (layout.warps_n > 1 ? 144 : 164);
-  return (held > 164 && modified > 0) || (held > 184 && windowed && layout.warps_n > 1);
+  return (held > 164 && modified > 0) || (held > 184 && windowed(problem) && layout.warps_n > 1);
 }
 
 // Measured on an H200; smaller where shared memory is. num_warps 0 where nothing fits.
@@ -138,11 +145,16 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows,
                          bool packed = false) {
   struct Row {
     int max_columns, block_m, num_warps, block_n, block_d, num_stages;
+    // Whether registers are left for masks and the like, and for windows.
+    bool for_modified = true, for_windowed = true;
   };
+  // Past 768 columns, what L2 delivers is the limit: the more rows use it the better.
   static constexpr Row kRows[] = {
-      {64, 128, 4, 64, 64, 3},   {128, 128, 4, 64, 128, 3}, {256, 64, 4, 64, 256, 2},
-      {320, 96, 8, 128, 160, 3}, {512, 64, 8, 256, 64, 3},  {640, 64, 8, 128, 128, 3},
-      {768, 48, 8, 128, 128, 3}, {1024, 32, 8, 256, 64, 3},
+      {64, 128, 4, 64, 64, 3},          {128, 128, 4, 64, 128, 3},
+      {256, 64, 4, 64, 256, 2},         {320, 96, 8, 128, 160, 3},
+      {512, 64, 8, 256, 64, 3},         {640, 64, 8, 128, 128, 3},
+      {768, 48, 8, 128, 128, 3, false}, {1024, 48, 8, 128, 64, 3, false, false},
+      {1024, 32, 8, 256, 64, 3},
   };
   // One block a multiprocessor, with as much of K and V on its way as shared memory holds.
   static constexpr Row kFewRows[] = {{64, 16, 8, 256, 64, 5}, {1024, 16, 8, 128, 128, 5}};
@@ -152,8 +164,11 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows,
   const std::span<const Row> rows = !few    ? std::span<const Row>(kRows)
                                     : small ? std::span<const Row>(kFewRowsSmall)
                                             : std::span<const Row>(kFewRows);
+  const bool modified = packed || modifications(problem) > 0;
+  const bool large = shared_limit(capability) > int64_t{200} << 10;
   const Row& row = *std::find_if(rows.begin(), rows.end() - 1, [&](const Row& row) {
-    return problem.head_dim_v <= row.max_columns;
+    return problem.head_dim_v <= row.max_columns && (row.for_modified || !modified) &&
+           (row.for_windowed || (large && !windowed(problem)));
   });
   KernelConfig config;
   config.block_m = row.block_m;

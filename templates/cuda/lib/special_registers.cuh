@@ -13,3 +13,10 @@ FFPA_DEVICE unsigned dynamic_smem_size() {
   asm volatile("mov.u32 %0, %%dynamic_smem_size;" : "=r"(value));
   return value;
 }
+
+// %tid.x, likewise.
+FFPA_DEVICE unsigned tid_x() {
+  unsigned value;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(value));
+  return value;
+}

@@ -20,9 +20,8 @@ struct Call {
 };
 
 // An empty batch: everything of a call but the launch itself.
-void WarmCallWithoutLaunch(benchmark::State& state) {
+void warm_calls(benchmark::State& state, const Call& call) {
   ffpa::Runtime runtime;
-  Call call(0);
   for (auto _ : state) {
     if (ffpa_jit_attention_forward(runtime.get(), &call.args) != FFPA_JIT_OK) {
       state.SkipWithError(ffpa_jit_last_error());
@@ -30,6 +29,16 @@ void WarmCallWithoutLaunch(benchmark::State& state) {
     }
   }
 }
+void WarmCallWithoutLaunch(benchmark::State& state) { warm_calls(state, Call(0)); }
 BENCHMARK(WarmCallWithoutLaunch)->ThreadRange(1, 2);
+
+void WarmCallWithScoreModifier(benchmark::State& state) {
+  Call call(0);
+  call.args.score_modifier =
+      "t0[b, q] == t0[b, k] ? score - exp2(-8 * (h + 1) / nh) * (q + nk - nq - k) : -inf";
+  call.args.modifier_tensors[0] = ffpa::tensor(call.data.data(), FFPA_JIT_INT32, {1, 16});
+  warm_calls(state, call);
+}
+BENCHMARK(WarmCallWithScoreModifier)->ThreadRange(1, 2);
 
 }  // namespace

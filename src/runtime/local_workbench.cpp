@@ -16,6 +16,9 @@ constexpr size_t kComparedBytes = size_t{64}
                                   << 20;  // of an output: what is larger is compared in parts
 constexpr size_t kPartBytes = size_t{1} << 20;
 constexpr int kMaxLaunches = 64;
+// More than any GPU's L2 cache holds. A host's next call has other tensors: a decode step reads its
+// keys from memory, and must be measured so.
+constexpr size_t kEvictorBytes = size_t{160} << 20;
 
 int64_t reach(int64_t size, int64_t stride) { return size > 0 ? (size - 1) * stride : 0; }
 
@@ -35,6 +38,17 @@ size_t elements_of_lse(const AttentionCall& call) {
   return static_cast<size_t>(reach(packed ? 1 : s.batch, p.lse_stride_batch) +
                              reach(s.heads_q, p.lse_stride_head) +
                              (packed ? s.total_q : s.seqlen_q));
+}
+
+// Q, K, V and O, as far as their sizes say.
+size_t bytes_of_tensors(const AttentionCall& call) {
+  const Shape& s = call.shape;
+  const Problem& p = call.problem;
+  const int64_t rows_q =
+      s.heads_q * (p.layout == Layout::kVarlen ? s.total_q : s.batch * s.seqlen_q);
+  const int64_t rows_k =
+      s.heads_kv * (p.layout == Layout::kVarlen ? s.total_k : s.batch * s.seqlen_k);
+  return static_cast<size_t>((rows_q + rows_k) * (p.head_dim + p.head_dim_v)) * bytes_of(p.dtype);
 }
 
 }  // namespace
@@ -72,14 +86,25 @@ LocalWorkbench::LocalWorkbench(Runtime& runtime, const AttentionCall& call,
     }
     pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(memory);
   };
-  own(call_.params.o, elements_of_o(call), call.problem.dtype);
-  if (call.params.lse) own(call_.params.lse, elements_of_lse(call), DType::kFp32);
+  try {
+    own(call_.params.o, elements_of_o(call), call.problem.dtype);
+    if (call.params.lse) own(call_.params.lse, elements_of_lse(call), DType::kFp32);
+    if (call.device.kind == TargetKind::kCuda && bytes_of_tensors(call) < kEvictorBytes) {
+      evictor_ = device_->allocate(kEvictorBytes, call_.stream);
+    }
+  } catch (...) {
+    release();
+    throw;
+  }
   call_.workspace = nullptr;  // another config may need more than the caller's
   call_.workspace_bytes = 0;
 }
 
-LocalWorkbench::~LocalWorkbench() {
+LocalWorkbench::~LocalWorkbench() { release(); }
+
+void LocalWorkbench::release() noexcept {
   for (const Output& output : outputs_) device_->release(output.memory, call_.stream);
+  if (evictor_) device_->release(evictor_, call_.stream);
 }
 
 std::vector<Built> LocalWorkbench::build(std::span<const KernelConfig> configs) {
@@ -175,9 +200,17 @@ std::string LocalWorkbench::check(const KernelConfig& config) {
 double LocalWorkbench::time_us(const KernelConfig& config) {
   const PreparedPlan& plan = prepared(config);
   const auto sample = [&](int launches) {
-    return 1000 / launches * device_->time_ms(call_.stream, [&] {
-      for (int i = 0; i < launches; ++i) runtime_.launch(plan, call_);
-    });
+    if (!evictor_) {
+      return 1000 / launches * device_->time_ms(call_.stream, [&] {
+        for (int i = 0; i < launches; ++i) runtime_.launch(plan, call_);
+      });
+    }
+    double ms = 0;
+    for (int i = 0; i < launches; ++i) {
+      device_->fill(evictor_, 0, kEvictorBytes, call_.stream);
+      ms += device_->time_ms(call_.stream, [&] { runtime_.launch(plan, call_); });
+    }
+    return 1000 / launches * ms;
   };
   if (launches_ == 0) {  // the same for all configs, by the first one's time
     sample(1);

@@ -40,6 +40,7 @@ class LocalWorkbench final : public Workbench {
  private:
   struct Output;  // O or LSE
 
+  void release() noexcept;
   Built build_one(const KernelConfig& config);
   const PreparedPlan& prepared(const KernelConfig& config);
   std::vector<std::vector<std::byte>> run(const KernelConfig& config);
@@ -53,7 +54,8 @@ class LocalWorkbench final : public Workbench {
   std::map<std::string, std::shared_ptr<const PreparedPlan>> prepared_;
   std::string first_;                             // the config that the others are compared with
   std::vector<std::vector<std::byte>> expected_;  // its outputs
-  int launches_ = 0;                              // of a sample
+  void* evictor_ = nullptr;  // written before each launch, where tensors may fit a cache
+  int launches_ = 0;         // of a sample
 };
 
 }  // namespace ffpa_jit

@@ -28,4 +28,4 @@ constexpr int kRowsCounterBytes = 16;
 FFPA_DEVICE long long rows_words_bytes(const RowsWork& work, int consumers) {
   return 8ll * work.shared * work.parts * consumers * 4;
 }
-FFPA_DEVICE long long rows_part_floats(int head_dim_v) { return 128ll * (head_dim_v / 2 + 4); }  // of a consumer
+FFPA_DEVICE long long rows_part_floats(int head_dim_v) { return 128ll * (head_dim_v / 2 + 6); }  // of a consumer

@@ -81,7 +81,7 @@ FFPA_DEVICE void exact_row(const ForwardParams& params, const Tile& tile, int qu
       }
     }
   }
-  const RowResult result = result_of(origin, warp_sum(sum), params, tile);
+  const RowResult result = result_of(origin, warp_sum(sum), warp_sum(sum), params, tile);
   Element* to = (Element*)params.o + offset_of(tile, tile.head, tile.q_row + query, params.o_stride_batch, params.o_stride_head, params.o_stride_row);
 #pragma unroll
   for (int i = 0; i < kColumnsOfLane; ++i) {

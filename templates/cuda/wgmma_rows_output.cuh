@@ -6,7 +6,8 @@ struct RowResult {
 };
 
 // A row that saw no key: O = 0, LSE = -infinity, or what the sink alone gives.
-FFPA_DEVICE RowResult result_of(float origin, float sum, const ForwardParams& params, [[maybe_unused]] const Tile& tile) {
+// `exact`: the sum that the LSE is made from.
+FFPA_DEVICE RowResult result_of(float origin, float sum, [[maybe_unused]] float exact, const ForwardParams& params, [[maybe_unused]] const Tile& tile) {
   const float scale = exponent_scale(params);
 //% if sinks
   // A key without a value: it is relative to the row's origin like the others, if that is the higher one.
@@ -15,11 +16,13 @@ FFPA_DEVICE RowResult result_of(float origin, float sum, const ForwardParams& pa
   const float top = natural > sink ? natural : sink;
   if (top == -kInfinity) return {0.0f, -kInfinity};
   const float of_keys = sum == 0.0f ? 0.0f : ex2_approx((natural - top) * kLog2e);
-  sum = sum * of_keys + ex2_approx((sink - top) * kLog2e);
-  return {of_keys{{ " * params.dropout_scale" if dropout else "" }} / sum, top + logf(sum)};
+  const float of_sink = ex2_approx((sink - top) * kLog2e);
+  sum = fma_rn(sum, of_keys, of_sink);
+  exact = fma_rn(exact, of_keys, of_sink);
+  return {of_keys{{ " * params.dropout_scale" if dropout else "" }} / sum, top + logf(exact)};
 //% else
   if (sum == 0.0f) return {0.0f, -kInfinity};
-  return { {{ "params.dropout_scale" if dropout else "1.0f" }} / sum, origin * (scale / kLog2e) + logf(sum)};
+  return { {{ "params.dropout_scale" if dropout else "1.0f" }} / sum, origin * (scale / kLog2e) + logf(exact)};
 //% endif
 }
 
@@ -65,15 +68,19 @@ FFPA_DEVICE void store_group(Element* to, const float (&value)[16], int group, i
   }
 }
 
+// Over the lanes of a row.
+FFPA_DEVICE float quad_sum(float value) {
+  value += shfl_bfly(value, 1);
+  return value + shfl_bfly(value, 2);
+}
+
 constexpr int kGroups = (kOTiles + 3) / 4;
 
 FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardParams& params, const Tile& tile) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    float sum = state.sum[h];
-    sum += shfl_bfly(sum, 1);
-    sum += shfl_bfly(sum, 2);
-    const RowResult result = result_of(state.origin[h], sum, params, tile);
+    const float sum = quad_sum(state.sum[h]);
+    const RowResult result = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if rounded_sums and lse else "sum" }}, params, tile);
     const int query = tile.row_begin + row_of(h);
     const bool stored = query < tile.rows;
     Element* to = o_of(params, tile, query);
@@ -92,7 +99,7 @@ FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardP
 
 // Of rows that see no key.
 FFPA_DEVICE void store_nothing(const ForwardParams& params, const Tile& tile) {
-  const RowResult result = result_of(-kInfinity, 0.0f, params, tile);
+  const RowResult result = result_of(-kInfinity, 0.0f, 0.0f, params, tile);
 #pragma unroll 1
   for (int i = 0; i < 16; ++i) {
     const int query = tile.row_begin + consumer() * 64 + warp() * 16 + i;

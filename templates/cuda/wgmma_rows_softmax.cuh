@@ -2,10 +2,17 @@
 
 // Running softmax of the lane's two rows. `origin` is the score that weights are relative to: not always the maximum. `sum` is
 // the lane's own share. `factor` turns what was relative to the origin before.
+//% if rounded_sums
+// `sum` is of weights as P has them: where one weight is nearly all of a row, its rounding then cancels in O. `exact` is of the
+// weights themselves, for the LSE.
+//% endif
 struct RowState {
   float origin[2];
   float sum[2];
   float factor[2];
+//% if rounded_sums
+  float exact[2];
+//% endif
 };
 
 FFPA_DEVICE RowState no_keys_yet() {
@@ -15,6 +22,9 @@ FFPA_DEVICE RowState no_keys_yet() {
     state.origin[h] = -kInfinity;
     state.sum[h] = 0.0f;
     state.factor[h] = 1.0f;
+//% if rounded_sums
+    state.exact[h] = 0.0f;
+//% endif
   }
   return state;
 }
@@ -40,12 +50,14 @@ FFPA_DEVICE void online_softmax(ScoreTile& scores, RowState& state, const Forwar
     const float origin = risen ? top : state.origin[h];
     state.factor[h] = risen ? ex2_approx((state.origin[h] - top) * scale) : 1.0f;
     state.origin[h] = origin;
-    state.sum[h] *= state.factor[h];
     const float start = origin == -kInfinity ? 0.0f : origin;
 //% if not natural
     const float offset = -start * scale;
 //% endif
     float sum[2] = {0.0f, 0.0f};
+//% if rounded_sums
+    float exact[2] = {0.0f, 0.0f};
+//% endif
 #pragma unroll
     for (int i = 0; i < kSTiles; ++i) {
 #pragma unroll
@@ -57,10 +69,25 @@ FFPA_DEVICE void online_softmax(ScoreTile& scores, RowState& state, const Forwar
 //% else
         score = ex2_approx(fma_rn(score, scale, offset));
 //% endif
+//% if not rounded_sums
         sum[e] += score;
+//% elif lse
+        exact[e] += score;
+//% endif
       }
+//% if rounded_sums
+      const unsigned pair = pack(scores.value[4 * i + 2 * h], scores.value[4 * i + 2 * h + 1]);
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        scores.value[4 * i + 2 * h + e] = unpack(pair, e);
+        sum[e] += scores.value[4 * i + 2 * h + e];
+      }
+//% endif
     }
-    state.sum[h] += sum[0] + sum[1];
+    state.sum[h] = fma_rn(state.sum[h], state.factor[h], sum[0] + sum[1]);
+//% if rounded_sums and lse
+    state.exact[h] = fma_rn(state.exact[h], state.factor[h], exact[0] + exact[1]);
+//% endif
   }
 }
 

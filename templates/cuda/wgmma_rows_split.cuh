@@ -26,6 +26,9 @@ FFPA_DEVICE void leave_part(const OutTile& out, const RowState& state, const Par
   for (int h = 0; h < 2; ++h) {
     place.values[(kHeadDimV / 2 + h) * 128] = state.origin[h];
     place.values[(kHeadDimV / 2 + 2 + h) * 128] = state.sum[h];
+//% if rounded_sums and lse
+    place.values[(kHeadDimV / 2 + 4 + h) * 128] = state.exact[h];
+//% endif
   }
 }
 
@@ -61,18 +64,20 @@ FFPA_DEVICE bool store_merged(const ForwardParams& params, const RowsWork& work,
       const float origin = ld_global_cg_f32(from + h * 128);
       const float top = max_f32(origin, state.origin[h]);
       const float start = top == -kInfinity ? 0.0f : top;
-      state.sum[h] = state.sum[h] * ex2_approx((state.origin[h] - start) * scale) +
-                     ld_global_cg_f32(from + (2 + h) * 128) * ex2_approx((origin - start) * scale);
+      const float of_before = ex2_approx((state.origin[h] - start) * scale);
+      const float of_part = ex2_approx((origin - start) * scale);
+      state.sum[h] = state.sum[h] * of_before + ld_global_cg_f32(from + (2 + h) * 128) * of_part;
+//% if rounded_sums and lse
+      state.exact[h] = state.exact[h] * of_before + ld_global_cg_f32(from + (4 + h) * 128) * of_part;
+//% endif
       state.origin[h] = top;
     }
   }
   RowResult result[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    float sum = state.sum[h];
-    sum += shfl_bfly(sum, 1);
-    sum += shfl_bfly(sum, 2);
-    result[h] = result_of(state.origin[h], sum, params, tile);
+    const float sum = quad_sum(state.sum[h]);
+    result[h] = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if rounded_sums and lse else "sum" }}, params, tile);
   }
 #pragma unroll 1
   for (int group = 0; group < kGroups; ++group) {

@@ -275,6 +275,7 @@ class Rows final : public WgmmaSchedule {
     step.context["k_stages"] = config.num_stages;
     step.context["v_stages"] = v_stages;
     step.context["max_rise"] = "8.0f";
+    step.context["rounded_sums"] = problem.head_dim_v > 128;
     const Registers registers = registers_of(problem, consumers);
     step.context["producer_registers"] = registers.producer;
     step.context["consumer_registers"] = registers.consumer;

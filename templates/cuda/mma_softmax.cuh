@@ -212,9 +212,10 @@ struct MaskTile {
 constexpr int kMaskWords =
     2 * kMaskGroups * (0{{ " + MaskRow<unsigned char>::kWords" if mask else "" }}{{ " + MaskRow<BiasElement>::kWords" if bias else "" }});
 constexpr int kQueryRegisters = kQInRegisters ? kMTiles * kChunkD / 4 : 0;
-constexpr int kFreeRegisters = {{ 168 if dropout or softcap or varlen or window_left or modifier else 174 if bias == "fp32" else 180 }} -
+constexpr int kFreeRegisters = {{ 168 if dropout or softcap or varlen or window_left or modifier else 180 }} -
                                4 * kMTiles * (kOTiles + kSTiles) - kQueryRegisters;
-constexpr int kAheadRegisters = kFreeRegisters < 0 ? 0 : kFreeRegisters < 16 ? kFreeRegisters : 16;
+constexpr int kMostAhead = {{ 0 if bias == "fp32" else 16 }};
+constexpr int kAheadRegisters = kFreeRegisters < 0 ? 0 : kFreeRegisters < kMostAhead ? kFreeRegisters : kMostAhead;
 constexpr int kAhead = kAheadRegisters / kMaskWords < kMTiles ? kAheadRegisters / kMaskWords : kMTiles;
 
 // A mask in global memory.

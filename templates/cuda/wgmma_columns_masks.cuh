@@ -227,8 +227,7 @@ FFPA_DEVICE void modify_scores(ScoreTile& scores, const ForwardParams& params, c
 // -infinity where a row does not see a key, whatever Q K^T came out as.
 FFPA_DEVICE void hide_scores(ScoreTile& scores, const Marks& marks, const ForwardParams& params, const Tile& tile, int kv) {
 //% if not mask
-  const int end = tile.full_end < tile.kv_end ? tile.full_end : tile.kv_end;
-  if (kv >= tile.full_begin && kv + kBlockN <= end) return;
+  if (!is_partial(tile, kv)) return;
 //% endif
   const Tile here = tile_of(params, ctaid_x());  // computed anew, like what hangs on the thread: see thread_anew()
   const int thread = thread_anew();

@@ -11,8 +11,15 @@ struct Tile {
   long long q_row, k_row;    // varlen: packed row of the sequence's first token
   int kv_begin, kv_end;      // keys that some row of the cluster sees; kv_begin < kv_end: what a row does not see is hidden
   int last_keys;             // of the last of these tiles of kBlockN keys
-  int full_begin, full_end;  // keys that every row sees
 };
+
+constexpr int kPositions = kSplitRows ? kBlockQ * kCluster : kBlockQ;  // of a cluster
+
+// Whether some row may not see some key of [kv, kv + kBlockN): windows move by a key from row to row.
+FFPA_DEVICE bool is_partial(const Tile& tile, int kv) {
+  const int full_end = tile.kv_end - (kWindowRight ? kPositions : 0);
+  return kv + kBlockN > full_end{{ " || kv < tile.kv_begin + 8 + kPositions" if window_left }};
+}
 
 struct RowPlace {
   int head;
@@ -38,7 +45,6 @@ constexpr unsigned kHeadsTogether = 2048 / (kHeadDim + kHeadDimV) > 0 ? 2048 / (
 // Blocks run in the order of their index. Heads after each other, so that their K and V stay in L2. When causal, blocks
 // of several heads together, those with most keys first: the last ones to run are short.
 FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
-  constexpr int kPositions = kSplitRows ? kBlockQ * kCluster : kBlockQ;  // of a cluster
   Tile tile;
   const unsigned block = index % kCluster;
   index /= kCluster;
@@ -76,8 +82,6 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   tile.kv_end = keys_of_row(params, tile, last_of_cluster).end;
   if (tile.kv_end <= tile.kv_begin) tile.kv_end = tile.kv_begin + 1;
   tile.last_keys = (tile.kv_end - tile.kv_begin - 1) % kBlockN + 1;
-  tile.full_begin = keys_of_row(params, tile, place_of(tile, kBlockQ - 1).q).begin;
-  tile.full_end = keys_of_row(params, tile, place_of(tile, 0).q).end;
   return tile;
 }
 

@@ -53,7 +53,8 @@ class Clocks {
     values_ = std::move(wide);
   }
   void widen_row(std::vector<uint16_t>& kept) const {
-    if (kept.empty() || kept.size() == row()) return;
+    // A wider one is left over from a cluster with more actors, and of no use to anybody.
+    if (kept.empty() || kept.size() >= row()) return;
     std::vector<uint16_t> wide(row(), 0);
     copy_row(wide.data(), kept.data(), static_cast<unsigned>(kept.size() / 2));
     kept = std::move(wide);

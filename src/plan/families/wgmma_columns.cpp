@@ -35,7 +35,21 @@ constexpr char kEntry[] = "ffpa_wgmma_columns";
 int divide_up(int64_t value, int64_t by) { return static_cast<int>((value + by - 1) / by); }
 int round_up(int value, int to) { return divide_up(value, to) * to; }
 
-bool splits_columns(const Problem& problem) { return problem.head_dim_v > kMaxBlockColumns; }
+// How much a problem does to its scores, in registers that S and O leave to it.
+int score_changes(const Problem& problem) {
+  return problem.has_mask + 2 * problem.has_bias + problem.dropout + problem.softcap +
+         !problem.score_modifier.empty() + 2 * problem.window_left;
+}
+constexpr int kMaxScoreChanges = 2;
+constexpr int kMaxColumnsOfTwo = 192;    // for two of them
+constexpr int kMinHeadDimOfMasks = 264;  // whose Q K^T is long enough to look at a mask meanwhile
+
+// Whether the blocks of a cluster share the columns of O out: they have to past 512, and O leaves
+// more registers so.
+bool splits_columns(const Problem& problem) {
+  return problem.head_dim_v > kMaxBlockColumns ||
+         (score_changes(problem) >= kMaxScoreChanges && problem.head_dim_v > 2 * kMaxColumnsOfTwo);
+}
 
 // Columns of O that a warpgroup owns.
 int columns_of(const Problem& problem) {
@@ -107,10 +121,10 @@ void check_config(const Problem& problem, const KernelConfig& config) {
   }
   if (config.block_d != 32 && config.block_d != 64) refuse("block_d is 32 or 64");
   if (q_streams(problem) && config.block_d != 64)
-    refuse("where V has more than 512 columns block_d is 64");
+    refuse("where a cluster shares out the columns of V block_d is 64");
   if (config.split_kv != 0) refuse("it does not split keys");
   if (splits_columns(problem) ? config.cluster != 2 : config.cluster != 0 && config.cluster != 2) {
-    refuse("cluster is 0 or 2, and 2 where V has more than 512 columns");
+    refuse("cluster is 0 or 2, and 2 where it shares out the columns of V");
   }
   if (config.num_stages < 2 || config.num_stages > kMaxStages) {
     refuse(fmt::format("num_stages is 2 to {}", kMaxStages));
@@ -140,6 +154,19 @@ class Columns final : public WgmmaSchedule {
   }
 
   std::optional<std::string> refuses(const Problem& problem) const override {
+    const int changes = score_changes(problem);
+    if (changes > kMaxScoreChanges ||
+        (changes == kMaxScoreChanges && columns_of(problem) > kMaxColumnsOfTwo)) {
+      return fmt::format(
+          "has registers for one or two of mask, dropout, softcap and score modifier, or a bias or "
+          "a left window, "
+          "and past {} columns of V for one of the first four",
+          4 * kMaxColumnsOfTwo);
+    }
+    if (problem.has_mask && problem.head_dim < kMinHeadDimOfMasks) {
+      return fmt::format("looks at a mask while it computes Q K^T, of head dims from {} on here",
+                         kMinHeadDimOfMasks);
+    }
     return lacks(problem, {Feature::kScoreModifier, Feature::kSinks, Feature::kSeqlensK});
   }
 

@@ -1,0 +1,177 @@
+// What the wgmma family plans and refuses past head dim 256, and that its default configs compile
+// without spilling or serialising their products. No GPU is needed; the compile test needs NVRTC.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "codegen/generator.h"
+#include "compile/compiler.h"
+#include "plan/families/wgmma.h"
+
+namespace ffpa_jit::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+DeviceInfo h200() {
+  DeviceInfo info;
+  info.target = parse_target("sm_90a");
+  info.multiprocessors = 132;
+  return info;
+}
+
+Shape shape_of(int64_t heads, int64_t heads_kv, int64_t nq, int64_t nk) {
+  Shape shape;
+  shape.heads_q = heads;
+  shape.heads_kv = heads_kv;
+  shape.seqlen_q = shape.total_q = nq;
+  shape.seqlen_k = shape.total_k = nk;
+  return shape;
+}
+
+Problem of_dims(int head_dim, int head_dim_v) {
+  Problem problem;
+  problem.head_dim = head_dim;
+  problem.head_dim_v = head_dim_v;
+  return problem;
+}
+
+Plan default_plan(const Problem& problem) {
+  const Shape shape = shape_of(32, 32 / problem.gqa_group, 4096, 4096);
+  return wgmma_family().plan(problem, wgmma_family().default_config(problem, shape, h200()),
+                             h200());
+}
+
+TEST(WgmmaColumnsPlan, EveryMultipleOfEightHasAConfigThatItsOwnRulesAllow) {
+  const Target target = parse_target("sm_90a");
+  for (int head_dim = 8; head_dim <= 1024; head_dim += 8) {
+    for (int head_dim_v : {8, head_dim, 264, 1032 - head_dim, 1024}) {
+      if (std::max(head_dim, head_dim_v) <= 256) continue;
+      for (int features = 0; features < 32; ++features) {
+        Problem problem = of_dims(head_dim, head_dim_v);
+        problem.causal = problem.window_right = features & 1;
+        problem.dropout = features & 2;
+        problem.softcap = features & 4;
+        problem.has_bias = features & 8;
+        problem.has_mask = features & 16;
+        if (wgmma_family().refuses(problem, target)) {
+          EXPECT_TRUE(problem.dropout + problem.softcap + 2 * problem.has_bias + problem.has_mask >=
+                          2 ||
+                      (problem.has_mask && head_dim < 264))
+              << text_of(problem);
+          continue;
+        }
+        const Plan plan = default_plan(problem);
+        const LaunchGeometry geometry = plan.steps.at(0).geometry(shape_of(32, 32, 4096, 4096));
+        EXPECT_LE(geometry.dynamic_shared_bytes, 232448u) << text_of(problem);
+        EXPECT_EQ(geometry.grid.x % geometry.cluster.x, 0u);
+      }
+    }
+  }
+}
+
+TEST(WgmmaColumnsPlan, HeadsOfAGroupShareATile) {
+  Problem problem = of_dims(512, 512);
+  problem.gqa_group = 12;  // of which four fit 64 rows evenly
+  const Plan plan = default_plan(problem);
+  const Shape shape = shape_of(24, 2, 100, 4096);
+  EXPECT_EQ(plan.steps[0].geometry(shape).grid.x, 24 / 4 * 7u);  // 100 positions, 16 a tile
+  ForwardParams params{};
+  alignas(16) static char memory[16];
+  params.q = params.k = params.v = memory;
+  const TensorMapSpecs maps = plan.steps[0].tensor_maps(params, shape);
+  ASSERT_EQ(maps.count, 3);
+  EXPECT_EQ(maps.spec[0].box, (std::array<uint32_t, 5>{64, 16, 4, 1, 0}));
+  // V in four blocks of 64 columns at a time: half of the head dim.
+  EXPECT_EQ(maps.spec[2].sizes, (std::array<uint64_t, 5>{64, 4096, 8, 2, 1}));
+  EXPECT_EQ(maps.spec[2].box, (std::array<uint32_t, 5>{64, 32, 4, 1, 1}));
+}
+
+TEST(WgmmaColumnsPlan, ClustersShareRowsOrColumns) {
+  Problem problem = of_dims(512, 512);
+  EXPECT_EQ(default_plan(problem).config.cluster, 0);
+  problem.causal = problem.window_right = true;
+  const Plan causal = default_plan(problem);
+  EXPECT_EQ(causal.config.cluster, 2);
+  EXPECT_EQ(causal.steps[0].geometry(shape_of(1, 1, 129, 129)).grid.x, 4u);  // 128 rows a cluster
+  const Plan wide = default_plan(of_dims(1024, 1024));
+  EXPECT_EQ(wide.config.cluster, 2);
+  EXPECT_EQ(wide.steps[0].geometry(shape_of(1, 1, 129, 129)).grid.x, 6u);  // 64 rows
+  EXPECT_EQ(wide.steps[0].context["splits"], "columns");
+  EXPECT_EQ(wide.steps[0].context["columns"], 256);
+}
+
+TEST(WgmmaColumnsPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
+  const Problem problem = of_dims(512, 512);
+  const auto reason = [&](auto change) -> std::string {
+    KernelConfig changed = default_plan(problem).config;
+    change(changed);
+    try {
+      wgmma_family().plan(problem, changed, h200());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), FFPA_JIT_INVALID_ARGUMENT);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(reason([](KernelConfig&) {}), "");
+  EXPECT_THAT(reason([](KernelConfig& c) { c.block_m = 128; }), HasSubstr("block_m is 64"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.block_d = 128; }), HasSubstr("block_d is 32 or 64"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.cluster = 4; }), HasSubstr("cluster is 0 or 2"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.num_stages = 9; }), HasSubstr("num_stages is 2 to"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.num_stages = 5; }), HasSubstr("shared memory"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.split_kv = 2; }), HasSubstr("does not split keys"));
+}
+
+class WgmmaColumnsCompile : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(WgmmaColumnsCompile, DoesNotSpill) {
+  static CompilerSet compilers(null_logger());
+  static const codegen::TemplateEngine engine(codegen::default_templates({}));
+  const Target target = parse_target("sm_90a");
+  std::string reason;
+  Compiler* compiler = compilers.find(target, &reason);
+  if (!compiler) GTEST_SKIP() << "no compiler for sm_90a: " << reason;
+  const Problem problem = parse_problem(GetParam());
+  ASSERT_EQ(wgmma_family().refuses(problem, target), std::nullopt);
+  const Plan plan = default_plan(problem);
+  for (const PlanStep& step : plan.steps) {
+    const KernelBinary binary = compiler->compile(
+        codegen::generate(engine, step.template_name, step.context, step.entry, target), {});
+    EXPECT_EQ(binary.resources.spill_bytes, 0) << text_of(problem) << ", " << text_of(plan.config);
+    EXPECT_EQ(binary.resources.local_bytes, 0) << text_of(problem) << ", " << text_of(plan.config);
+    EXPECT_THAT(binary.log, ::testing::Not(HasSubstr("Performance Loss")));
+  }
+}
+
+std::vector<std::string> compiled_problems() {
+  std::vector<std::string> out;
+  const auto add = [&](int head_dim, int head_dim_v, auto change) {
+    Problem problem = of_dims(head_dim, head_dim_v);
+    problem.lse = true;
+    change(problem);
+    out.push_back(text_of(problem));
+  };
+  for (int head_dim : {264, 320, 384, 512, 1024}) {
+    add(head_dim, head_dim, [](Problem& p) { p.lse = false; });
+    add(head_dim, head_dim, [](Problem& p) { p.causal = p.window_right = true; });
+  }
+  add(576, 512, [](Problem& p) { p.causal = p.window_right = true, p.gqa_group = 16; });
+  for (int head_dim : {384, 512}) {
+    add(head_dim, head_dim, [](Problem& p) { p.has_mask = true; });
+    add(head_dim, head_dim, [](Problem& p) { p.has_bias = true, p.bias_dtype = DType::kFp32; });
+    add(head_dim, head_dim, [](Problem& p) { p.dropout = true; });
+    add(head_dim, head_dim, [](Problem& p) { p.has_mask = p.dropout = true; });
+    add(head_dim, head_dim, [](Problem& p) { p.softcap = p.sinks = p.seqlens_k = true; });
+    add(head_dim, head_dim, [](Problem& p) { p.window_left = p.window_right = true; });
+    add(head_dim, head_dim,
+        [](Problem& p) { p.layout = Layout::kVarlen, p.causal = p.window_right = true; });
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Problems, WgmmaColumnsCompile, ::testing::ValuesIn(compiled_problems()),
+                         [](const auto& info) { return std::to_string(info.index); });
+
+}  // namespace
+}  // namespace ffpa_jit::testing

@@ -1,0 +1,230 @@
+// The wgmma family's schedule for head dims past 256 through the C ABI on an emulated sm_90,
+// against the fp64 reference: the named cases. Random ones run in tests/emulator. Every access,
+// copy and barrier of the kernels is checked on the way.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "ffpa_jit/ffpa_jit.h"
+#include "reference/attention_reference.h"
+#include "reference/comparison.h"
+#include "templates/cuda/attention_case.h"
+
+namespace ffpa_jit::testing {
+namespace {
+
+class WgmmaColumns : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "ffpa_wgmma_columns_XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    cache_dir_ = pattern;
+    ffpa_jit_runtime_options options = FFPA_JIT_RUNTIME_OPTIONS_INIT;
+    options.cache_dir = pattern.c_str();
+    ASSERT_EQ(ffpa_jit_runtime_create(&options, &runtime_), FFPA_JIT_OK) << ffpa_jit_last_error();
+  }
+
+  void TearDown() override {
+    ffpa_jit_runtime_destroy(runtime_);
+    std::filesystem::remove_all(cache_dir_);
+  }
+
+  ffpa_jit_status forward(ffpa_jit_attention_args args, const char* family = "wgmma") {
+    args.device_kind = FFPA_JIT_EMULATED_CUDA;
+    args.device_index = 90;
+    args.family = family;
+    return ffpa_jit_attention_forward(runtime_, &args);
+  }
+
+  void expect_right(CaseSpec spec, uint64_t seed) {
+    if (IsSkipped()) return;
+    if (spec.dtype == FFPA_JIT_FP32) spec.dtype = FFPA_JIT_BF16;
+    AttentionCase problem(spec, seed);
+    expect_right(problem.args(), spec, problem);
+  }
+
+  void expect_right(const ffpa_jit_attention_args& args, const CaseSpec& spec,
+                    AttentionCase& problem) {
+    problem.poison_output();
+    const ffpa_jit_status status = forward(args);
+    if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
+    ASSERT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
+    const auto reference = reference::attention_reference(args);
+    const auto plain = reference::plain_attention(args);
+    const auto result = reference::read_result(args);
+    const DType dtype = spec.dtype == FFPA_JIT_FP16 ? DType::kFp16 : DType::kBf16;
+    EXPECT_LE(reference::relative_error(result.o, reference.o),
+              reference::error_bar(reference::relative_error(plain.o, reference.o), dtype,
+                                   reference.lse.size()));
+    if (!spec.lse) return;
+    EXPECT_LE(reference::max_error(result.lse, reference.lse),
+              reference::lse_error_bar(reference::max_error(plain.lse, reference.lse)));
+  }
+
+  ffpa_jit_runtime* runtime_ = nullptr;
+  std::filesystem::path cache_dir_;
+};
+
+TEST_F(WgmmaColumns, SizesAroundTheTiles) {
+  for (int64_t nq : {8, 65}) {
+    for (int64_t nk : {1, 129, 256, 257, 600}) {
+      expect_right({.heads = 1, .heads_kv = 1, .nq = nq, .nk = nk, .d = 264, .dv = 264},
+                   nq * 1000 + nk);
+    }
+  }
+}
+
+TEST_F(WgmmaColumns, HeadDims) {
+  const std::pair<int64_t, int64_t> dims[] = {{320, 320}, {328, 328}, {384, 384},   {504, 504},
+                                              {512, 512}, {640, 640}, {1000, 1000}, {1024, 1024},
+                                              {576, 512}, {64, 512},  {512, 64},    {320, 1024}};
+  for (const auto& [d, dv] : dims) {
+    expect_right(
+        {.dtype = FFPA_JIT_FP16, .heads = 1, .heads_kv = 1, .nq = 70, .nk = 270, .d = d, .dv = dv},
+        d + dv);
+  }
+}
+
+TEST_F(WgmmaColumns, CausalWindowsAndLayouts) {
+  expect_right({.batch = 2,
+                .heads = 6,
+                .heads_kv = 2,
+                .nq = 70,
+                .nk = 300,
+                .d = 320,
+                .dv = 320,
+                .causal = true,
+                .lse = true},
+               1);
+  expect_right({.nq = 200,
+                .nk = 265,
+                .d = 512,
+                .dv = 512,
+                .layout = FFPA_JIT_BNHD,
+                .causal = true,
+                .row_padding = 8},
+               2);
+  expect_right({.nq = 150, .nk = 700, .d = 264, .dv = 264, .window_left = 20, .window_right = 5},
+               3);
+  expect_right(
+      {.nq = 150, .nk = 70, .d = 264, .dv = 264, .window_left = 3, .window_right = 0, .lse = true},
+      4);
+  expect_right({.nq = 100, .nk = 300, .d = 640, .dv = 640, .causal = true, .lse = true}, 5);
+  CaseSpec varlen{
+      .heads = 4, .heads_kv = 4, .d = 320, .dv = 320, .layout = FFPA_JIT_VARLEN, .lse = true};
+  varlen.lengths_q = {40, 0, 1, 130};
+  varlen.lengths_k = {50, 7, 0, 330};
+  expect_right(varlen, 6);
+}
+
+// Query heads of a kv head in one tile: 4 of 4, 4 of 12, all 64.
+TEST_F(WgmmaColumns, PackedHeads) {
+  expect_right({.heads = 8,
+                .heads_kv = 2,
+                .nq = 33,
+                .nk = 130,
+                .d = 264,
+                .dv = 264,
+                .causal = true,
+                .lse = true},
+               1);
+  expect_right({.heads = 12, .heads_kv = 1, .nq = 17, .nk = 130, .d = 264, .dv = 264}, 2);
+  expect_right({.heads = 64, .heads_kv = 1, .nq = 8, .nk = 130, .d = 576, .dv = 512}, 3);
+}
+
+// Hidden keys whose K and V are NaN: under a mask, beyond the diagonal, past a sequence's end.
+TEST_F(WgmmaColumns, WhatIsHiddenHasNoWeight) {
+  for (int64_t d : {264, 512}) {
+    expect_right({.heads = 1,
+                  .heads_kv = 1,
+                  .nq = 33,
+                  .nk = 300,
+                  .d = d,
+                  .dv = d,
+                  .mask = "111k",
+                  .poison_hidden = true},
+                 d);
+  }
+  expect_right({.heads = 1,
+                .heads_kv = 1,
+                .nq = 33,
+                .nk = 100,
+                .d = 320,
+                .dv = 320,
+                .mask = "111k",
+                .dropout = 0.3,
+                .poison_hidden = true},
+               2);
+  CaseSpec spec{.dtype = FFPA_JIT_BF16,
+                .heads = 1,
+                .heads_kv = 1,
+                .nq = 150,
+                .nk = 150,
+                .d = 264,
+                .dv = 264,
+                .causal = true};
+  AttentionCase problem(spec, 5);
+  reference::write_element(problem.args().v.data, spec.dtype, 140 * 264 + 3,
+                           std::numeric_limits<float>::quiet_NaN());
+  const ffpa_jit_status status = forward(problem.args());
+  if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
+  ASSERT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
+  const auto result = reference::read_result(problem.args());
+  for (int64_t q = 0; q < 150; ++q) EXPECT_EQ(std::isnan(result.o[q * 264 + 3]), q >= 140) << q;
+}
+
+TEST_F(WgmmaColumns, MasksAndBiases) {
+  for (const char* pattern : {"bhqk", "11qk", "b11k", "bhq1"}) {
+    expect_right({.batch = 2, .nk = 165, .d = 264, .dv = 264, .mask = pattern}, 1);
+    expect_right({.batch = 2, .nk = 165, .d = 264, .dv = 264, .bias = pattern}, 2);
+  }
+  // Keys in pairs: an even number of them. Columns shared out by a cluster.
+  expect_right({.nk = 330,
+                .d = 512,
+                .dv = 512,
+                .causal = true,
+                .bias = "11qk",
+                .bias_dtype = FFPA_JIT_BF16,
+                .lse = true},
+               3);
+  expect_right({.nk = 330, .d = 512, .dv = 512, .mask = "b1qk", .lse = true}, 4);
+}
+
+TEST_F(WgmmaColumns, DropoutAlignedAndNot) {
+  for (int64_t nk : {600, 601}) {
+    expect_right({.batch = 2,
+                  .heads = 4,
+                  .heads_kv = 2,
+                  .nk = nk,
+                  .d = 264,
+                  .dv = 264,
+                  .dropout = 0.3,
+                  .lse = true},
+                 nk);
+  }
+}
+
+TEST_F(WgmmaColumns, ScalesAndSoftcap) {
+  expect_right({.nk = 300, .d = 320, .dv = 320, .softcap = 5, .q_scale = 8}, 1);
+  expect_right({.nk = 600, .d = 320, .dv = 320, .q_scale = 8}, 2);
+  for (const double scale : {0.0, -0.5}) {
+    CaseSpec spec{.dtype = FFPA_JIT_FP16, .nq = 33, .nk = 165, .d = 264, .dv = 264, .causal = true};
+    AttentionCase problem(spec, 2);
+    ffpa_jit_attention_args args = problem.args();
+    args.softmax_scale = scale;
+    args.has_softmax_scale = 1;
+    expect_right(args, spec, problem);
+  }
+}
+
+TEST_F(WgmmaColumns, NoKeysGiveZeroAndMinusInfinity) {
+  expect_right({.nk = 0, .d = 264, .dv = 264, .lse = true}, 1);
+}
+
+}  // namespace
+}  // namespace ffpa_jit::testing

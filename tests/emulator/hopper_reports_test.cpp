@@ -188,6 +188,12 @@ const std::vector<Bug> kBugs = {
     {"StoreOfUnwrittenMemory",
      "  if (t == 0) tma_store_4d(params.maps[1], dynamic_shared(), 0, 0, 0, 0);  // BUG\n",
      {"uninitialised: cp.async.bulk"}},
+    {"StoreBeforeTheTensor",
+     "  const unsigned tile = dynamic_shared();\n  for (unsigned i = t; i < 256; i += 64) "
+     "st_shared_u32(tile + 4 * i, "
+     "i);\n  fence_proxy_async_shared();\n  bar_sync();\n"
+     "  if (t == 0) tma_store_4d(params.maps[1], tile, 0, -2, 0, 0);  // BUG\n",
+     {"out of bounds: cp.async.bulk to a box that begins at coordinate -2 of dimension 1"}},
     {"StoreIntoAnInput",
      "  const unsigned tile = dynamic_shared();\n  if (t == 0) st_shared_u32(tile, 0), "
      "st_shared_u32(tile + 4, 0), "
@@ -638,6 +644,31 @@ const std::vector<Bug> kCorrect = {
      kShared,
      90,
      2},
+    // What works in the background differs from block to block: many, none, many again.
+    {"BlocksThatDiffer",
+     R"(  const unsigned barriers = dynamic_shared(), tile = barriers + 1024;
+  if (blockIdx.x % 2 == 1) return;
+  if (t == 0) {
+    for (unsigned i = 0; i < 40; ++i) mbarrier_init(barriers + 8 * i, 1);
+    fence_mbarrier_init();
+    for (unsigned i = 0; i < 40; ++i) {
+      mbarrier_arrive_expect_tx(barriers + 8 * i, 16);
+      bulk_load(tile + 16 * i, params.in, 16, barriers + 8 * i);
+    }
+  }
+  bar_sync();
+  for (unsigned i = 0; i < 40; ++i) mbarrier_wait(barriers + 8 * i, 0);
+  const unsigned word = ld_shared_u32(tile + 4 * t);
+  bar_sync();
+  if (word != 1) params.out[0] = *(const unsigned*)4096;
+)",
+     {},
+     64,
+     kShared,
+     90,
+     1,
+     true,
+     5},
     {"PollingThread",
      init() + "  if (t == 0) while (!mbarrier_try_wait(full, 0)) mbarrier_arrive(empty);\n  if (t "
               "== 32) mbarrier_arrive(full);\n",

@@ -74,7 +74,8 @@ std::vector<std::string> reports_of(const Bug& bug) {
                                   {"out", memory.out, sizeof(memory.out), true}};
     LaunchGeometry geometry;
     geometry.block.x = bug.threads;
-    geometry.grid.x = geometry.cluster.x = bug.cluster;
+    geometry.cluster.x = bug.cluster;
+    geometry.grid.x = std::max(bug.blocks, bug.cluster);
     geometry.dynamic_shared_bytes = bug.dynamic_shared_bytes;
     std::string report;
     try {

@@ -19,6 +19,7 @@ struct Bug {
   int capability = 90;
   unsigned cluster = 1;          // one cluster of so many blocks
   bool found_when_early = true;  // where copies that land at once hide it: false
+  unsigned blocks = 0;           // of the grid; 0: those of one cluster
 };
 
 // What gtest prints of a parameter.

@@ -226,6 +226,15 @@ void tensor_store(FfpaEmuThread* self, const void* place, const FfpaEmuTensorBox
   from = shared_offset(*fiber.block, from);
   check_multiple(fiber, place, "the shared memory offset", from, kTensorAlignment);
   check_first_coordinate(fiber, place, copy);
+  for (unsigned d = 0; d < copy.rank; ++d) {
+    if (copy.at[d] >= 0) continue;
+    // As the H200 does; loads may begin anywhere.
+    fail(fiber, place,
+         fmt::format("out of bounds: {} to a box that begins at coordinate {} of dimension {}; "
+                     "stores may reach "
+                     "past a tensor's end, and not before its beginning",
+                     kName, copy.at[d], d));
+  }
   begin_store(fiber, place, copy, from);
 }
 

@@ -1,6 +1,7 @@
 // Boxes from shared to global memory by the tensor memory accelerator. PTX ISA, "Data Movement and Conversion
 // Instructions: cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group";
-// sm_90 and later. One thread issues, after fence_proxy_async_shared() by those who wrote and a barrier; elements outside the tensor are not written.
+// sm_90 and later. One thread issues, after fence_proxy_async_shared() by those who wrote and a barrier; elements past the tensor's end are
+// not written; coordinates are not negative (an illegal instruction), the innermost one a multiple of 16 bytes.
 
 // cp.async.bulk.tensor.{4d,5d}.global.shared::cta.tile.bulk_group
 FFPA_DEVICE void tma_store_4d(const TensorMap& map, unsigned from, int c0, int c1, int c2, int c3) {

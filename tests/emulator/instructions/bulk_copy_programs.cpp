@@ -260,8 +260,6 @@ std::vector<Program> bulk_copy_programs() {
   out.push_back(store(heads, false));
   out.push_back(store(five("plain", {4, 0, 1, 0, 1}), false));
   out.push_back(store(five("past_the_end", {8, 2, 2, 1, 1}), false));
-  out.push_back(store(five("before", {-4, 0, 1, 0, 1}), false));
-  out.push_back(store(five("before_rows", {0, -1, 1, 0, 1}), false));
   out.push_back(store(heads, true));
   out.push_back(store(
       {"fp16", kF16, kNone, {32, 4, 1, 1}, {64, 256, 256}, {32, 4, 1, 1}, {0, 1, 0, 0}}, true));

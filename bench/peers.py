@@ -12,6 +12,7 @@ ours is named. Times: medians of device events, contenders interleaved, after a 
 import argparse
 import json
 import os
+import signal
 import statistics
 import sys
 import tempfile
@@ -174,24 +175,27 @@ def main():
     if options.ffpa:
         sys.path.insert(0, options.ffpa)
         import ffpa_attn as ffpa
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # a time limit: what was measured is written all the same
     rows = []
-    with tempfile.TemporaryDirectory() as scratch:
-        runtime = binding.Runtime(options.library, options.cache or scratch)
-        for task in options.tasks:
-            for d in options.D:
-                for n in options.N:
-                    problem = Problem(task, DTYPES[options.dtype], d, n, options.batch, options.heads)
-                    some = list(rows_of(runtime, ffpa, problem, options.families, options.seconds))
-                    if any("ms" in row for row in some):
-                        print_rows(some)
-                    rows += some
-    if options.out:
-        with open(options.out, "w") as file:
-            json.dump(dict(device=torch.cuda.get_device_name(), torch=torch.__version__, dtype=options.dtype,
-                           batch=options.batch, heads=options.heads, rows=rows), file, indent=1)
-    if options.plot:
-        with open(options.plot, "w") as file:
-            file.write(svg_lines.plot_of(rows))
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            runtime = binding.Runtime(options.library, options.cache or scratch)
+            for task in options.tasks:
+                for d in options.D:
+                    for n in options.N:
+                        problem = Problem(task, DTYPES[options.dtype], d, n, options.batch, options.heads)
+                        some = list(rows_of(runtime, ffpa, problem, options.families, options.seconds))
+                        if any("ms" in row for row in some):
+                            print_rows(some)
+                        rows += some
+    finally:
+        if options.out:
+            with open(options.out, "w") as file:
+                json.dump(dict(device=torch.cuda.get_device_name(), torch=torch.__version__, dtype=options.dtype,
+                               batch=options.batch, heads=options.heads, rows=rows), file, indent=1)
+        if options.plot and any("ms" in row for row in rows):
+            with open(options.plot, "w") as file:
+                file.write(svg_lines.plot_of(rows))
 
 
 if __name__ == "__main__":

@@ -41,14 +41,12 @@ FFPA_DEVICE void qk(ScoreTile& scores, const QueryFragments& query, unsigned sme
   const unsigned k_lane = k + (warp_n() * kKeys + lane() / 16 * 8 + lane() % 8) * kKPitch + lane() / 8 % 2 * 16;
   // The first fragments are asked for before the next copies are worked out: the one waits for memory meanwhile.
   unsigned first_a[kMTiles][4], first_b[4];
-  if (kFewRegisters) ring.begin<false>(kv);
   if constexpr (!kQInRegisters) {
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) ldmatrix_x4(first_a[i], q_lane + i * 16 * kQPitch);
   }
-  if (!kFewRegisters) ldmatrix_x4(first_b, k_lane);
-  if (!kFewRegisters) ring.begin<false>(kv);
-  if (kFewRegisters) ldmatrix_x4(first_b, k_lane);
+  ldmatrix_x4(first_b, k_lane);
+  ring.begin<false>(kv);
 //% if fp16_accumulate
   Sums sums[kMTiles][kSTiles];
 //% endif
@@ -156,14 +154,12 @@ FFPA_DEVICE void pv(OutTile& out, const ProbTile& probs, unsigned smem, Ring& ri
 }
 //% else
   unsigned first_a[kMTiles][4], first_b[4];
-  if (kFewRegisters) ring.begin<true>(kv);
   if constexpr (kWarpsN > 1) {
 #pragma unroll
     for (int i = 0; i < kMTiles; ++i) ldmatrix_x4(first_a[i], p_lane + i * 16 * kProbsPitch);
   }
-  if (!kFewRegisters) ldmatrix_x4_trans(first_b, v_lane);
-  if (!kFewRegisters) ring.begin<true>(kv);
-  if (kFewRegisters) ldmatrix_x4_trans(first_b, v_lane);
+  ldmatrix_x4_trans(first_b, v_lane);
+  ring.begin<true>(kv);
 #pragma unroll
   for (int step = 0; step < kChunkN / 16; ++step) {
     unsigned a[kMTiles][4];

@@ -68,7 +68,7 @@ FFPA_DEVICE constexpr bool steps_in_fours(int row_step) {
 constexpr bool kFours = steps_in_fours(kThreads / kKUnits) && (kWarpsN > 1 || steps_in_fours(kThreads / kVUnits));
 // Element e of n-tile j of S: its key counted from the lane's first.
 FFPA_DEVICE constexpr int key_step(int j, int e) { return kFours ? j / 2 * 16 + j % 2 * 2 + e : j * 8 + e; }
-FFPA_DEVICE int first_key() { return warp_n() * kKeys + thread() % 4 * (kFours ? 4 : 2); }
+FFPA_DEVICE int first_key() { return thread() / 32 / kWarpsM * kKeys + thread() % 4 * (kFours ? 4 : 2); }
 typedef CopyShape<kBlockM, kKUnits, kQPitch, false> QChunk;
 typedef CopyShape<kBlockN, kKUnits, kKPitch, kFours> KChunk;
 typedef CopyShape<kChunkN, kVUnits, kVPitch, kFours && kWarpsN == 1> VChunk;
@@ -82,6 +82,7 @@ FFPA_DEVICE void copy_elements(unsigned to, const Element* from, bool inside) {
 // Copies that go one by one, so that they can be spread over a computation; but where rows do not start on 16 bytes
 // all are made at once, element by element.
 struct Copies {
+  int index = thread();
   unsigned to, to_step;
   const Element* source;
   long long source_step;
@@ -93,8 +94,8 @@ struct Copies {
   // before unit_end exist.
   template <typename Shape>
   FFPA_DEVICE void begin(unsigned tile, const Operand& from, int row, int row_end, int unit, int unit_end) {
-    const int own_row = thread() / Shape::kUnits;
-    const int own_unit = thread() % Shape::kUnits;
+    const int own_row = index / Shape::kUnits;
+    const int own_unit = index % Shape::kUnits;
     row_step = Shape::kRowStep;
     to = tile + Shape::row_offset(own_row) + own_unit * 16;
     to_step = Shape::row_offset(Shape::kRowStep);
@@ -252,6 +253,7 @@ struct Ring {
 
   // The address of the next piece; it has landed for every thread.
   FFPA_DEVICE unsigned next() {
+    copies.index = thread();  // while others are waited for
     cp_async_wait_group<kStages - 2>();
     bar_sync();
     return base + after(load_to);

@@ -390,7 +390,7 @@ FFPA_DEVICE void row_maxima(float (&highest)[kMTiles][2], const ScoreTile& score
     for (int i = 0; i < kMTiles; ++i) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        if (lane() % 4 == 0) st_shared_f32(own + (i * 16 + h * 8) * kStatsPitch + warp_n() * 4, highest[i][h]);
+        if (lane() % 4 == 0) st_shared_f32(own + (i * 16 + h * 8) * kStatsPitch + thread() / 32 / kWarpsM * 4, highest[i][h]);
       }
     }
     bar_sync(1 + warp_m(), 32 * kWarpsN);

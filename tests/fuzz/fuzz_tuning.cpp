@@ -9,7 +9,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace ffpa_jit;
   try {
-    for (const Tuning& row : parse_tuning_file({reinterpret_cast<const char*>(bytes), size}, "fuzz")) {
+    for (const Tuning& row :
+         parse_tuning_file({reinterpret_cast<const char*>(bytes), size}, "fuzz")) {
       const Problem problem = parse_problem(row.key.problem);
       const Shape shape = parse_bucket(problem, parse_tuning_shape(row.key.shape_bucket).second);
       if (bucket_distance(shape, shape) != 0) __builtin_trap();

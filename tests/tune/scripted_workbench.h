@@ -15,8 +15,8 @@ namespace ffpa_jit {
 
 struct Script {
   double us = 100;
-  double noise = 0.005;  // standard deviation over us
-  std::string failure = {};   // of the build
+  double noise = 0.005;      // standard deviation over us
+  std::string failure = {};  // of the build
   int spill_bytes = 0;
   int registers = 64;
   std::string difference = {};

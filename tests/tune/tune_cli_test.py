@@ -137,6 +137,8 @@ class Tune(unittest.TestCase):
             seen += [each["bucket"] for each in out]
             self.assertTrue(all(each["state"] in ("tuned", "default") for each in out), out)
         self.assertEqual(sorted(seen), ["q=16 k=16 heads=2", "q=32 k=32 heads=2", "q=64 k=64 heads=2"])
+        elsewhere = self.cli("tune", "--device", "emu:sm_80", "--from", record, code=2).stderr
+        self.assertIn("emu:sm_80", elsewhere)
         (stat,) = self.json("cache", "stat")
         self.assertEqual(stat["tunings"], 3, "both ranks' results lie in one store")
 

@@ -1,6 +1,8 @@
 #include "ffpa-jit/tune_tasks.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/error.h"
@@ -13,7 +15,17 @@ namespace {
 std::vector<RecordedProblem> problems_of(const TuneOptions& options, const DeviceRef& device) {
   std::vector<RecordedProblem> out;
   for (const std::filesystem::path& path : options.from) {
-    for (RecordedProblem& each : read_record_file(path)) out.push_back(std::move(each));
+    const std::vector<RecordedProblem> recorded = read_record_file(path);
+    const size_t before = out.size();
+    std::copy_if(
+        recorded.begin(), recorded.end(), std::back_inserter(out),
+        [&](const RecordedProblem& each) { return parse_device(each.device).kind == device.kind; });
+    if (out.size() == before) {
+      throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                  "--from {}: none of its {} problems ran on such a device as {}; name another "
+                  "with --device",
+                  path.string(), recorded.size(), text_of(device));
+    }
   }
   if (options.full_tasks) {
     for (const TaskProblem& each : task_problems(options.grid)) {

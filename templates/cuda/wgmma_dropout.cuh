@@ -20,14 +20,17 @@ FFPA_DEVICE unsigned kept_of_block(unsigned long long seed, unsigned long long e
   return kept;
 }
 
+// Of a lane's block and its neighbour's: bits 0 to 3 of its own scores, two of each block.
+FFPA_DEVICE unsigned exchange_kept(unsigned own) {
+  const unsigned other = __builtin_bit_cast(unsigned, shfl_bfly(__builtin_bit_cast(float, own), 1));
+  return lane() % 2 ? other >> 2 | own >> 2 << 2 : (own & 3) | (other & 3) << 2;
+}
+
 // Bits 0 to 3: the lane's scores of two neighbouring n-tiles, of which `element` is the first.
 FFPA_DEVICE unsigned kept_of_pair(unsigned long long seed, unsigned long long element, unsigned least, bool aligned) {
   if (aligned) {
     // A block of four elements lies on two lanes. The even one decides the first n-tile's block, the odd one the other's.
-    const int odd = lane() % 2;
-    const unsigned own = kept_of_block(seed, element + (unsigned)(odd * 6), least);
-    const unsigned other = __builtin_bit_cast(unsigned, shfl_bfly(__builtin_bit_cast(float, own), 1));
-    return odd ? other >> 2 | own >> 2 << 2 : (own & 3) | (other & 3) << 2;
+    return exchange_kept(kept_of_block(seed, element + (unsigned)(lane() % 2 * 6), least));
   }
   unsigned kept = 0;
 #pragma unroll 1

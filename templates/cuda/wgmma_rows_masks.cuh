@@ -7,6 +7,7 @@ struct Mask {
   const Value* row0;  // of the tile's batch entry and head
   long long stride_row, stride_key;
   bool paired;  // pairs of an even number of keys lie together and aligned in every row
+  bool wide;    // so do 16 bytes
 
   FFPA_DEVICE const Value* at(int query, int key) const { return row0 + query * stride_row + key * stride_key; }
 };
@@ -17,7 +18,8 @@ FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const Tile& tile, long long 
   const Value* row0 = (const Value*)tensor + tile.batch * stride_batch + tile.head * stride_head;
   const bool paired = stride_key == 1 && ((tile.seqlen_k | stride_row) & 1) == 0 &&
                       (unsigned long long)row0 % (2 * sizeof(Value)) == 0;
-  return {row0, stride_row, stride_key, paired};
+  const bool wide = paired && stride_row * (long long)sizeof(Value) % 16 == 0 && (unsigned long long)row0 % 16 == 0;
+  return {row0, stride_row, stride_key, paired, wide};
 }
 
 template <typename Value>
@@ -65,7 +67,12 @@ FFPA_DEVICE unsigned nonzero_bytes(unsigned bytes) {
 // What is known of a tile's scores before they are: masks are read a tile ahead, dropout is decided while Q K^T is computed.
 struct Marks {
 //% if mask
-  unsigned shown[2][kSTiles / 2];  // a byte for each of the lane's scores of a row, two n-tiles to a word
+  // Whether two words of `shown` hold 16 bytes of a row, of the lane's sixteenth of 64 keys: a few wide loads instead of many
+  // narrow ones, which would take the time of the shared memory that wgmma reads from. Else a byte for each of the lane's
+  // scores of a row, two n-tiles to a word.
+  static constexpr bool kWide = kBlockN % 64 == 0;
+  unsigned shown[2][kSTiles / 2];
+  bool wide;
 //% endif
 //% if bias
   BiasPair bias[2][kSTiles];
@@ -85,10 +92,20 @@ struct Marks {
 //% endif
 //% if mask
     const Mask<unsigned char> mask = boolean_mask(params, tile);
+    wide = uniform(kWide && whole && mask.wide && kv % 16 == 0) != 0;
+    const bool paired = uniform(whole && mask.paired) != 0;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const unsigned char* row = mask.at(query_of(tile, row_of(h)), kv + column_of(0));
-      if (whole && mask.paired) {
+      if (wide) {
+        const unsigned char* from = row - column_of(0) + lane() % 4 * 16;
+#pragma unroll
+        for (int c = 0; c < kSTiles / 8; ++c) {
+          const Words4 words = *(const Words4*)(from + 64 * c);
+#pragma unroll
+          for (int i = 0; i < 4; ++i) shown[h][4 * c + i] = words.word[i];
+        }
+      } else if (paired) {
 #pragma unroll
         for (int i = 0; i < kSTiles / 2; ++i) {
           shown[h][i] = *(const unsigned short*)(row + 16 * i) | (unsigned)*(const unsigned short*)(row + 16 * i + 8) << 16;
@@ -109,10 +126,11 @@ struct Marks {
 //% endif
 //% if bias
     const Mask<BiasElement> biases = additive_mask(params, tile);
+    const bool bias_paired = uniform(whole && biases.paired) != 0;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const BiasElement* row = biases.at(query_of(tile, row_of(h)), kv + column_of(0));
-      if (whole && biases.paired) {
+      if (bias_paired) {
 #pragma unroll
         for (int i = 0; i < kSTiles; ++i) bias[h][i] = *(const BiasPair*)(row + 8 * i);
       } else {
@@ -126,6 +144,46 @@ struct Marks {
 //% endif
   }
 
+//% if mask
+  // Bit 2 i + e of a row: of column_of(i) + e.
+  FFPA_DEVICE void find_shown(unsigned (&to)[2][(kSTiles + 15) / 16]) const {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+#pragma unroll
+      for (int w = 0; w < (kSTiles + 15) / 16; ++w) to[h][w] = 0;
+    }
+    if (wide) {
+      const int shift = lane() % 4 * 2;
+#pragma unroll
+      for (int c = 0; c < kSTiles / 8; ++c) {
+        // 16 bits of each row, then those of the other lanes of the quad: of keys 16 q onwards.
+        unsigned bits = 0;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) bits |= nonzero_bytes(shown[h][4 * c + i]) << (16 * h + 4 * i);
+        }
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+          // Lane q's bits are of n-tiles 2 q and 2 q + 1 of the 64 keys, eight to a tile.
+          const unsigned of_lane = __builtin_bit_cast(unsigned, shfl_idx(__builtin_bit_cast(float, bits), (unsigned)lane() / 4 * 4 + q)) >> shift;
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            const unsigned pairs = (of_lane >> (16 * h) & 3) | (of_lane >> (16 * h + 8) & 3) << 2;
+            to[h][c / 2] |= pairs << (4 * q + 16 * (c % 2));
+          }
+        }
+      }
+      return;
+    }
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+#pragma unroll
+      for (int i = 0; i < kSTiles / 2; ++i) to[h][i / 8] |= nonzero_bytes(shown[h][i]) << (4 * (i % 8));
+    }
+  }
+//% endif
+
 //% if dropout
   FFPA_DEVICE void draw(const ForwardParams& params, const Tile& tile, int j) {
     const PhiloxKey philox = philox_key(params);
@@ -136,15 +194,36 @@ struct Marks {
     for (int h = 0; h < 2; ++h) {
       row[h] = dropout_row(params, philox, tile.batch, tile.head, query_of(tile, row_of(h))) + (unsigned)(first_key(tile, j) + column_of(0));
     }
+    // A lane decides one block of four elements for two n-tiles of each row, its neighbour the other (kept_of_pair).
+    const unsigned odd = (unsigned)lane() % 2;
 #pragma unroll
     for (int w = 0; w < kWords; ++w) {
       const int count = kSTiles - 16 * w < 16 ? kSTiles - 16 * w : 16;
       kept[0][w] = kept[1][w] = 0;
-      // Both rows at a time, and two steps: ten rounds in a row leave the arithmetic units idle otherwise.
-#pragma unroll 2
-      for (int i = 0; i < count; i += 2) {
+      if (aligned) {
+        // Both rows at a time, and two steps: ten rounds in a row leave the arithmetic units idle otherwise.
+#pragma unroll 1
+        for (int i = 0; i < count; i += 4) {
+          PhiloxBlock block[4];
 #pragma unroll
-        for (int h = 0; h < 2; ++h) kept[h][w] |= kept_of_pair(philox.seed, row[h] + 8 * (16 * w + i), least, aligned) << (2 * i);
+          for (int k = 0; k < 4; ++k) {
+            block[k] = philox_counter((row[k % 2] + (unsigned)(8 * (16 * w + i + k / 2 * 2)) + odd * 6u) >> 2);
+          }
+          philox_blocks(block, philox.seed);
+#pragma unroll
+          for (int k = 0; k < 4; ++k) {
+            unsigned own = 0;
+#pragma unroll
+            for (int e = 0; e < 4; ++e) own |= (unsigned)(block[k].word[e] >= least) << e;
+            kept[k % 2][w] |= exchange_kept(own) << (2 * (i + k / 2 * 2)) % 32;
+          }
+        }
+      } else {
+#pragma unroll 1
+        for (int i = 0; i < count; i += 2) {
+#pragma unroll
+          for (int h = 0; h < 2; ++h) kept[h][w] |= kept_of_pair(philox.seed, row[h] + 8 * (16 * w + i), least, false) << (2 * i);
+        }
       }
     }
   }
@@ -220,16 +299,14 @@ FFPA_DEVICE void modify_scores(ScoreTile& scores, [[maybe_unused]] const Marks& 
 FFPA_DEVICE void hide_scores(ScoreTile& scores, [[maybe_unused]] const Marks& marks, const ForwardParams& params, const Tile& tile, int j) {
   const int kv = first_key(tile, j);
 //% if mask
+  unsigned shown[2][(kSTiles + 15) / 16];
+  marks.find_shown(shown);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
 #pragma unroll
-    for (int i = 0; i < kSTiles / 2; ++i) {
-      const unsigned shown = nonzero_bytes(marks.shown[h][i]);
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        float& score = scores.value[4 * (2 * i + k / 2) + 2 * h + k % 2];
-        score = shown >> k & 1 ? score : -kInfinity;
-      }
+    for (int i = 0; i < 2 * kSTiles; ++i) {
+      float& score = scores.value[4 * (i / 2) + 2 * h + i % 2];
+      score = shown[h][i / 32] >> (i % 32) & 1 ? score : -kInfinity;
     }
   }
 //% endif

@@ -26,7 +26,7 @@ constexpr int kMaxStages = 4;
 constexpr int kMostParts = 8;
 // Blocks that take one item after the other, from a counter, pay from so many items each on: the
 // counter has to be cleared ahead of the launch.
-constexpr int kItemsToCount = 4;
+constexpr int kItemsToCount = 3;
 constexpr char kEntry[] = "ffpa_wgmma_rows";
 
 int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
@@ -97,6 +97,8 @@ KernelConfig with_rows(const Problem& problem, KernelConfig config, int block_m,
   while (config.block_n > 32 && held_registers(problem, config) > most_held(consumers_of(config))) {
     config.block_n -= 16;
   }
+  // Masks are read by 64 keys.
+  if (problem.has_mask && config.block_n > 64) config.block_n = config.block_n / 64 * 64;
   while (v_stages_of(problem, config) == 0 && config.num_stages > 1) --config.num_stages;
   return config;
 }
@@ -216,7 +218,7 @@ class Rows final : public WgmmaSchedule {
       KernelConfig smaller = with_rows(problem, config, 128, 128);
       const int64_t rows = divide_up(tiles(config), at_once) * config.block_m;
       const int64_t fewer = divide_up(tiles(smaller), at_once) * smaller.block_m;
-      if (8 * rows > 9 * fewer) config = smaller;
+      if (8 * rows >= 9 * fewer) config = smaller;
     }
     // Causal tiles differ in length, the short ones last: what whole waves leave over matters only
     // where there is hardly one. Masks and the like leave no registers for it.

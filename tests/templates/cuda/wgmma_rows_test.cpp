@@ -171,6 +171,11 @@ TEST_F(WgmmaRows, MasksAndBiases) {
     expect_right({.batch = 2, .nk = 165, .d = 64, .dv = 64, .mask = pattern}, 1);
     expect_right({.batch = 2, .nk = 165, .d = 64, .dv = 64, .bias = pattern}, 2);
   }
+  // By sixteen bytes, and the rest of a row one by one.
+  for (int64_t nk : {128, 256, 272, 400}) {
+    expect_right({.batch = 2, .nq = 100, .nk = nk, .d = 64, .dv = 64, .mask = "bhqk"}, nk);
+  }
+  expect_right({.nq = 100, .nk = 256, .d = 256, .dv = 256, .causal = true, .mask = "11qk"}, 4);
   // Keys in pairs: an even number of them.
   expect_right({.nk = 230,
                 .d = 128,

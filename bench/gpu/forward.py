@@ -132,6 +132,39 @@ def forward_rows(runtime, family, head_dims, n, heads, ffpa, compile_ms):
             yield row
 
 
+def also_rows(options, family):
+    """Full attention with other configs than the default: DIM:CONFIG of --also, given to the library as tunings."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "cache", "tuned",
+                           "nvidia-h200.json")) as file:
+        device = json.load(file)["device"]
+    if not device.startswith(torch.cuda.get_device_name() + ","):
+        return
+    n, heads = options.n, options.heads
+    for item in options.also:
+        d, config = item.split(":", 1)
+        d = int(d)
+        if d not in options.head_dims:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            row = dict(problem=f"forward bf16 d={d} dv={d} group=1 layout=bhnd", family=options.family, config=config,
+                       shape=f"{options.family} q={n} k={n} heads={heads}", median_us=1.0, spread_us=0.1, runner_up="",
+                       runner_up_us=0, samples=10, library_version="0.1.0", driver_version="CUDA 13.0")
+            with open(os.path.join(folder, "also.json"), "w") as file:
+                json.dump(dict(device=device, tunings=[row]), file)
+            os.environ["FFPA_JIT_TUNED_CONFIG_DIR"] = folder
+            try:
+                runtime = binding.Runtime(options.library, folder)
+            finally:
+                del os.environ["FFPA_JIT_TUNED_CONFIG_DIR"]
+            q, k, v, o = (torch.randn(1, heads, n, d, device="cuda", dtype=torch.bfloat16) for _ in range(4))
+            args = binding.arguments(q, k, v, o, family=family)
+            plan = runtime.prepare(args)
+            ms = median_ms(lambda: runtime.forward(args))
+            tflops = 4 * d * heads * n * n / ms / 1e9
+            print(f"D={d:4} full   {ms:8.3f} ms {tflops:6.1f} TFLOP/s   asked for {config}, got {plan['config']}", flush=True)
+            yield dict(bench="also", d=d, causal=False, ms=ms, tflops=tflops, config=plan["config"])
+
+
 def feature_rows(runtime, family, d, n, heads, compile_ms):
     q, k, v = (torch.randn(1, heads, n, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
     o = torch.empty_like(q)
@@ -202,6 +235,8 @@ def main():
                         default=[64, 128, 192, 256, 320, 512, 640, 768, 1024])
     parser.add_argument("--n", type=int, default=8192)
     parser.add_argument("--heads", type=int, default=32)
+    parser.add_argument("--also", nargs="*", metavar="DIM:CONFIG", help="configs to time besides the default ones",
+                        default=["1024:block_m=32 block_n=128 block_d=128 num_stages=4 num_warps=8"])
     parser.add_argument("--ffpa", help="folder that holds FFPA's package ffpa_attn, to time beside")
     options = parser.parse_args()
     ffpa = None
@@ -215,6 +250,11 @@ def main():
         compile_ms = compile_all(runtime, family, options)
         if options.only in (None, "forward"):
             rows += forward_rows(runtime, family, options.head_dims, options.n, options.heads, ffpa, compile_ms)
+        if options.only in (None, "forward"):
+            try:
+                rows += list(also_rows(options, family))
+            except (OSError, RuntimeError) as error:
+                print(f"other configs failed: {error}", flush=True)
         if options.only in (None, "features"):
             rows += feature_rows(runtime, family, 512, options.n, options.heads, compile_ms)
         if options.only in (None, "decode"):

@@ -41,14 +41,19 @@ int score_changes(const Problem& problem) {
          !problem.score_modifier.empty() + 2 * problem.window_left;
 }
 constexpr int kMaxScoreChanges = 2;
-constexpr int kMaxColumnsOfTwo = 192;    // for two of them
+constexpr int kMaxColumnsOfTight = 192;
 constexpr int kMinHeadDimOfMasks = 264;  // whose Q K^T is long enough to look at a mask meanwhile
+
+// Whether O may have only kMaxColumnsOfTight columns of a warpgroup.
+bool is_tight(const Problem& problem) {
+  return score_changes(problem) >= kMaxScoreChanges || (problem.dropout && problem.lse);
+}
 
 // Whether the blocks of a cluster share the columns of O out: they have to past 512, and O leaves
 // more registers so.
 bool splits_columns(const Problem& problem) {
   return problem.head_dim_v > kMaxBlockColumns ||
-         (score_changes(problem) >= kMaxScoreChanges && problem.head_dim_v > 2 * kMaxColumnsOfTwo);
+         (is_tight(problem) && problem.head_dim_v > 2 * kMaxColumnsOfTight);
 }
 
 // Columns of O that a warpgroup owns.
@@ -154,14 +159,15 @@ class Columns final : public WgmmaSchedule {
   }
 
   std::optional<std::string> refuses(const Problem& problem) const override {
-    const int changes = score_changes(problem);
-    if (changes > kMaxScoreChanges ||
-        (changes == kMaxScoreChanges && columns_of(problem) > kMaxColumnsOfTwo)) {
+    if (score_changes(problem) > kMaxScoreChanges) {
+      return "has registers past head dim 256 for two of mask, dropout, softcap and score "
+             "modifier, for a bias or for a left window";
+    }
+    if (is_tight(problem) && columns_of(problem) > kMaxColumnsOfTight) {
       return fmt::format(
-          "has registers for one or two of mask, dropout, softcap and score modifier, or a bias or "
-          "a left window, "
-          "and past {} columns of V for one of the first four",
-          4 * kMaxColumnsOfTwo);
+          "has registers past {} columns of V for one of mask, dropout without LSE, softcap and "
+          "score modifier",
+          4 * kMaxColumnsOfTight);
     }
     if (problem.has_mask && problem.head_dim < kMinHeadDimOfMasks) {
       return fmt::format("looks at a mask while it computes Q K^T, of head dims from {} on here",

@@ -129,7 +129,8 @@ int modifications(const Problem& problem) {
 
 // Whether O and S leave a thread fewer registers than the problem's masks and dropout need.
 // `packed`: heads are rows of one tile, which takes some too.
-bool is_tight(const Problem& problem, const KernelConfig& config, bool packed) {
+// Code for sm_8x takes a few more registers.
+bool is_tight(const Problem& problem, const KernelConfig& config, int capability, bool packed) {
   const WarpLayout layout = layout_of(problem, config);
   if (layout.warps_m == 0) return false;
   const int held = layout.m_tiles *
@@ -137,7 +138,10 @@ bool is_tight(const Problem& problem, const KernelConfig& config, bool packed) {
   const int modified = modifications(problem) + (packed && config.block_m > 16);
   if (modified > 0 && config.block_n > 128) return true;
   if (modified > 1) return held > (layout.warps_n > 1 ? 144 : 164);
-  return (held > 164 && modified > 0) || (held > 184 && windowed(problem) && layout.warps_n > 1);
+  const bool before_hopper = capability < 90;
+  if (before_hopper && problem.has_bias && held >= 128 && config.block_n > 32) return true;
+  return (held > (before_hopper ? 150 : 164) && modified > 0) ||
+         (held > (before_hopper ? 164 : 184) && windowed(problem) && layout.warps_n > 1);
 }
 
 // Measured on an H200; smaller where shared memory is. num_warps 0 where nothing fits.
@@ -183,12 +187,15 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows,
     config = half;
     return true;
   };
-  while (is_tight(problem, config, packed) && halve_block_n()) {
-    if (row.block_n == 256) {  // as wide chunks as the ring's slots now have room for
-      config.block_d = block_d_at_most(problem, 2 * row.block_d);
-      config.num_stages = 4;
+  const auto leave_registers = [&] {
+    while (is_tight(problem, config, capability, packed) && halve_block_n()) {
+      if (row.block_n == 256) {  // as wide chunks as the ring's slots now have room for
+        config.block_d = block_d_at_most(problem, 2 * row.block_d);
+        config.num_stages = 4;
+      }
     }
-  }
+  };
+  leave_registers();
   while (!fits(problem, config, capability)) {
     if (config.num_stages > 2) {
       --config.num_stages;
@@ -197,11 +204,15 @@ KernelConfig tile_config(const Problem& problem, int capability, int max_rows,
     } else if (halve_block_n()) {
       continue;
     } else if (config.block_m > 16 || config.num_warps > 4) {
-      config.block_m = config.block_m > 32 ? config.block_m / 32 * 16 : 16;
-      if (config.num_warps > 4) config.num_warps /= 2;
+      if (config.block_m > 16) {
+        config.block_m = config.block_m > 32 ? config.block_m / 32 * 16 : 16;
+      } else {
+        config.num_warps /= 2;
+      }
       config.block_n = row.block_n;
       config.block_d = block_d_at_most(problem, row.block_d);
       config.num_stages = row.num_stages;
+      leave_registers();
     } else {
       return {};
     }
@@ -350,7 +361,8 @@ class Mma final : public KernelFamily {
     if (shape.seqlen_q > kDecodeQueries && !leaves_idle(shape, device, rows, whole)) return whole;
     KernelConfig config = tile_config(problem, capability,
                                       static_cast<int>(std::min<int64_t>(rows, kMaxHeadDim)), true);
-    if (shape.seqlen_q > kDecodeQueries && is_tight(problem, config, true)) return whole;
+    if (shape.seqlen_q > kDecodeQueries && is_tight(problem, config, capability, true))
+      return whole;
     if (config.num_warps == 0) config = whole;
     if (config.num_warps == 0) return config;
     config.split_kv = kMaxSplits;

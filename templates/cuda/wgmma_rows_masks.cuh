@@ -22,31 +22,12 @@ FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const Tile& tile, long long 
   return {row0, stride_row, stride_key, paired, wide};
 }
 
-template <typename Value>
-struct alignas(2 * sizeof(Value)) Pair {
-  Value value[2];
-};
 //% endif
 //% if mask
 FFPA_DEVICE Mask<unsigned char> boolean_mask(const ForwardParams& params, const Tile& tile) {
   return mask_at<unsigned char>(params.mask, tile, params.mask_stride_batch, params.mask_stride_head,
                                 params.mask_stride_row, params.mask_stride_key);
 }
-//% endif
-//% if bias == "fp32"
-typedef Pair<float> BiasPair;
-FFPA_DEVICE BiasPair bias_pair(float low, float high) {
-  BiasPair pair;
-  pair.value[0] = low;
-  pair.value[1] = high;
-  return pair;
-}
-FFPA_DEVICE float bias_of(const BiasPair& pair, int e) { return pair.value[e]; }
-//% elif bias
-// Two in a register.
-typedef unsigned BiasPair;
-FFPA_DEVICE BiasPair bias_pair(Element low, Element high) { return low | (unsigned)high << 16; }
-FFPA_DEVICE float bias_of(BiasPair pair, int e) { return to_float((Element)(pair >> (16 * e))); }
 //% endif
 //% if bias
 FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const Tile& tile) {
@@ -75,7 +56,10 @@ struct Marks {
   bool wide;
 //% endif
 //% if bias
-  BiasPair bias[2][kSTiles];
+  // Pairs of four n-tiles, in one word or two; when `bias_wide`, the four pairs of one: as wide loads bring them.
+  static constexpr int kBiasWords = sizeof(BiasElement) / 2;
+  unsigned bias[2][(kSTiles + 3) / 4][kBiasWords][4];
+  bool bias_wide;
 //% endif
 //% if dropout
   static constexpr int kWords = (2 * kSTiles + 31) / 32;
@@ -127,22 +111,71 @@ struct Marks {
 //% if bias
     const Mask<BiasElement> biases = additive_mask(params, tile);
     const bool bias_paired = uniform(whole && biases.paired) != 0;
+    bias_wide = uniform(kSTiles % 4 == 0 && whole && biases.wide && kv % 8 == 0) != 0;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const BiasElement* row = biases.at(query_of(tile, row_of(h)), kv + column_of(0));
-      if (bias_paired) {
+      if (bias_wide) {
+        const BiasElement* from = row - column_of(0) + lane() % 4 * 8;
 #pragma unroll
-        for (int i = 0; i < kSTiles; ++i) bias[h][i] = *(const BiasPair*)(row + 8 * i);
+        for (int c = 0; c < kSTiles / 4; ++c) {
+#pragma unroll
+          for (int w = 0; w < kBiasWords; ++w) {
+            const Words4 words = *(const Words4*)(from + 32 * c + 4 * w);
+            // fp32: two pairs in four words.
+#pragma unroll
+            for (int i = 0; i < 4; ++i) bias[h][c][kBiasWords == 1 ? 0 : i % 2][kBiasWords == 1 ? i : 2 * w + i / 2] = words.word[i];
+          }
+        }
+      } else if (bias_paired) {
+        struct alignas(2 * sizeof(BiasElement)) Words {
+          unsigned word[kBiasWords];
+        };
+#pragma unroll
+        for (int i = 0; i < kSTiles; ++i) {
+          const Words words = *(const Words*)(row + 8 * i);
+#pragma unroll
+          for (int w = 0; w < kBiasWords; ++w) bias[h][i / 4][w][i % 4] = words.word[w];
+        }
       } else {
 #pragma unroll
         for (int i = 0; i < kSTiles; ++i) {
-          bias[h][i] = bias_pair(row[(8 * i < last ? 8 * i : last) * biases.stride_key],
-                                 row[(8 * i + 1 < last ? 8 * i + 1 : last) * biases.stride_key]);
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            const BiasElement value = row[(8 * i + e < last ? 8 * i + e : last) * biases.stride_key];
+//% if bias == "fp32"
+            bias[h][i / 4][e][i % 4] = __builtin_bit_cast(unsigned, value);
+//% else
+            bias[h][i / 4][0][i % 4] = (e == 0 ? 0 : bias[h][i / 4][0][i % 4]) | (unsigned)value << (16 * e);
+//% endif
+          }
         }
       }
     }
 //% endif
   }
+
+//% if bias
+  // To where the lane's scores are.
+  FFPA_DEVICE void spread_bias() {
+    if (!bias_wide) return;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+#pragma unroll
+      for (int c = 0; c < kSTiles / 4; ++c) {
+#pragma unroll
+        for (int w = 0; w < kBiasWords; ++w) transpose_quad(bias[h][c][w]);
+      }
+    }
+  }
+  FFPA_DEVICE float bias_of(int h, int i, int e) const {
+//% if bias == "fp32"
+    return __builtin_bit_cast(float, bias[h][i / 4][e][i % 4]);
+//% else
+    return to_float((Element)(bias[h][i / 4][0][i % 4] >> (16 * e)));
+//% endif
+  }
+//% endif
 
 //% if mask
   // Bit 2 i + e of a row: of column_of(i) + e.
@@ -269,9 +302,12 @@ FFPA_DEVICE float exponent_scale(const ForwardParams& params) {
 }
 
 // Before masks. Where nothing else touches the scores, the scale is left to the exponent, up to its sign.
-FFPA_DEVICE void modify_scores(ScoreTile& scores, [[maybe_unused]] const Marks& marks, const ForwardParams& params,
+FFPA_DEVICE void modify_scores(ScoreTile& scores, [[maybe_unused]] Marks& marks, const ForwardParams& params,
                                [[maybe_unused]] const Tile& tile, [[maybe_unused]] int j) {
 //% if natural
+//% if bias
+  marks.spread_bias();
+//% endif
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const int query = query_of(tile, row_of(h));
@@ -282,7 +318,7 @@ FFPA_DEVICE void modify_scores(ScoreTile& scores, [[maybe_unused]] const Marks& 
         float& score = scores.value[4 * i + 2 * h + e];
         score = modified(score, params, tile, query, first_key(tile, j) + column_of(i) + e);
 //% if bias
-        const float bias = bias_of(marks.bias[h][i], e);
+        const float bias = marks.bias_of(h, i, e);
         score = bias == -kInfinity ? -kInfinity : score + bias;
 //% endif
       }

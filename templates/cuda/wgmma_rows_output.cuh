@@ -35,20 +35,6 @@ FFPA_DEVICE float& lse_of(const ForwardParams& params, const Tile& tile, int que
 }
 //% endif
 
-// Of the lane's row of half h, four n-tiles' pairs are transposed among the lanes of a quad: then each lane has 8 columns of 32.
-FFPA_DEVICE void exchange(unsigned& a, unsigned& b, unsigned bit) {
-  const bool upper = lane() & bit;
-  const unsigned got = __builtin_bit_cast(unsigned, shfl_bfly(__builtin_bit_cast(float, upper ? a : b), bit));
-  a = upper ? got : a;
-  b = upper ? b : got;
-}
-FFPA_DEVICE void transpose_quad(unsigned (&word)[4]) {
-  exchange(word[0], word[1], 1);
-  exchange(word[2], word[3], 1);
-  exchange(word[0], word[2], 2);
-  exchange(word[1], word[3], 2);
-}
-
 // Group `group` of 32 columns of the lane's row of half h, of which `value` holds four n-tiles' accumulators.
 FFPA_DEVICE void store_group(Element* to, const float (&value)[16], int group, int h, float inverse, bool stored) {
   unsigned word[4];

@@ -97,8 +97,9 @@ KernelConfig with_rows(const Problem& problem, KernelConfig config, int block_m,
   while (config.block_n > 32 && held_registers(problem, config) > most_held(consumers_of(config))) {
     config.block_n -= 16;
   }
-  // Masks are read by 64 keys.
-  if (problem.has_mask && config.block_n > 64) config.block_n = config.block_n / 64 * 64;
+  // Masks are read by 64 keys, biases by 32.
+  const int at_once = problem.has_mask ? 64 : problem.has_bias ? 32 : 16;
+  if (config.block_n > 64) config.block_n = config.block_n / at_once * at_once;
   while (v_stages_of(problem, config) == 0 && config.num_stages > 1) --config.num_stages;
   return config;
 }

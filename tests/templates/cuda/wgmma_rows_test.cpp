@@ -176,6 +176,13 @@ TEST_F(WgmmaRows, MasksAndBiases) {
     expect_right({.batch = 2, .nq = 100, .nk = nk, .d = 64, .dv = 64, .mask = "bhqk"}, nk);
   }
   expect_right({.nq = 100, .nk = 256, .d = 256, .dv = 256, .causal = true, .mask = "11qk"}, 4);
+  for (ffpa_jit_dtype type : {FFPA_JIT_BF16, FFPA_JIT_FP32}) {
+    for (int64_t nk : {256, 280}) {
+      expect_right(
+          {.batch = 2, .nq = 80, .nk = nk, .d = 128, .dv = 128, .bias = "bhqk", .bias_dtype = type},
+          nk);
+    }
+  }
   // Keys in pairs: an even number of them.
   expect_right({.nk = 230,
                 .d = 128,

@@ -72,8 +72,8 @@ def error_of(o, q, k, v, causal):
 
 
 class Bench:
-    def __init__(self, runtime, ffpa):
-        self.runtime, self.ffpa, self.rows = runtime, ffpa, []
+    def __init__(self, runtime, ffpa, ffpa_head_dims):
+        self.runtime, self.ffpa, self.ffpa_head_dims, self.rows = runtime, ffpa, ffpa_head_dims, []
 
     def one(self, label, d, dv=None, causal=False, heads=32, heads_kv=None, nq=8192, nk=None, peers=True, **options):
         dv, heads_kv, nk = dv or d, heads_kv or heads, nk or nq
@@ -95,7 +95,7 @@ class Bench:
             works["cudnn"] = lambda: torch_attention(SDPBackend.CUDNN_ATTENTION, q, k, v, causal)
             if d == dv:
                 works["fa2"] = lambda: torch_attention(SDPBackend.FLASH_ATTENTION, q, k, v, causal)
-        if peers and self.ffpa is not None and d > 256 and d == dv and nq == nk:
+        if peers and self.ffpa is not None and d in self.ffpa_head_dims and d == dv and nq == nk:
             backend = self.ffpa.TritonBackend(enable_tma=True)
             works["ffpa tma"] = lambda: self.ffpa.ffpa_attn_func(q, k, v, is_causal=causal, backend=backend)
         for name, work in works.items():
@@ -140,27 +140,42 @@ class Bench:
         self.one("D=512 Nq=1024 Nk=8192", 512, nq=1024, nk=8192, peers=False)
 
     def features(self):
-        n = 8192
-        mask = torch.rand(1, 1, n, n, device="cuda") > 0.1
-        bias = torch.randn(1, 1, n, n, device="cuda")
-        for d in (128, 256, 512):
+        options = feature_options()
+        for d in FEATURE_HEAD_DIMS:
             plain = self.one(f"D={d} plain", d, peers=False)
-            for name, options in (("mask", dict(mask=mask)), ("bias fp32", dict(bias=bias)),
-                                  ("bias bf16", dict(bias=bias.bfloat16())), ("dropout", dict(dropout=0.1, seed=1)),
-                                  ("softcap", dict(softcap=30.0))):
-                row = self.one(f"D={d} {name}", d, peers=False, **options)
+            for name, arguments in options.items():
+                row = self.one(f"D={d} {name}", d, peers=False, **arguments)
                 row["over_plain"] = plain["cold"] / row["cold"]
                 print(f"{'':24} x {row['over_plain']:4.2f} the plain kernel's time", flush=True)
 
 
-def compile_ahead(runtime, head_dims):
+FEATURE_HEAD_DIMS = (128, 256, 512)
+
+
+def feature_options(n=8192):
+    mask = torch.rand(1, 1, n, n, device="cuda") > 0.1
+    bias = torch.randn(1, 1, n, n, device="cuda")
+    return {"mask": dict(mask=mask), "bias fp32": dict(bias=bias), "bias bf16": dict(bias=bias.bfloat16()),
+            "dropout": dict(dropout=0.1, seed=1), "softcap": dict(softcap=30.0)}
+
+
+def compile_ahead(runtime, parts, head_dims):
     """Kernels take a second each to compile: several at a time, before anything is timed."""
     jobs = []
-    for d in head_dims:
-        for causal in (False, True):
-            q, k, v = random_qkv(d, d, 32, 32, 8192, 8192)
-            jobs.append(binding.arguments(q, k, v, torch.empty_like(q), causal=causal, family=b"wgmma"))
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+
+    def add(d, **options):
+        q, k, v = (torch.empty(1, 32, 8192, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+        jobs.append(binding.arguments(q, k, v, torch.empty_like(q), family=b"wgmma", **options))
+
+    if "main" in parts:
+        for d in head_dims:
+            for causal in (False, True):
+                add(d, causal=causal)
+    if "features" in parts:
+        for d in FEATURE_HEAD_DIMS:
+            for options in feature_options().values():
+                add(d, **options)
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
         list(pool.map(runtime.prepare, jobs))
 
 
@@ -170,6 +185,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--only", choices=["main", "shapes", "features"], action="append")
     parser.add_argument("--head-dims", type=int, nargs="*", default=[64, 128, 192, 256, 320, 384, 512, 640, 768, 1024])
+    parser.add_argument("--ffpa-head-dims", type=int, nargs="*", default=[320, 512, 1024], help="Triton compiles for seconds at each")
     parser.add_argument("--ffpa", help="folder that holds FFPA's package ffpa_attn, to time beside")
     options = parser.parse_args()
     ffpa = None
@@ -178,10 +194,9 @@ def main():
         import ffpa_attn as ffpa
     start = time.time()
     with tempfile.TemporaryDirectory() as cache:
-        bench = Bench(binding.Runtime(options.library, cache), ffpa)
+        bench = Bench(binding.Runtime(options.library, cache), ffpa, options.ffpa_head_dims)
         parts = options.only or ["main", "shapes", "features"]
-        if "main" in parts:
-            compile_ahead(bench.runtime, options.head_dims)
+        compile_ahead(bench.runtime, parts, options.head_dims)
         for part in parts:
             if part == "main":
                 bench.main(options.head_dims)

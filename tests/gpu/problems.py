@@ -46,8 +46,9 @@ MODIFIERS = {
     "table": Modifier("score + t0[b, h, q, k]", lambda e: e.score + e.t0[e.b, e.h, e.q, e.k], _normal("b", "h", "q", "k")),
     "stripes": Modifier(f"{_DISTANCE} % 3 == 0 || k == 0 ? score : -inf",
                         lambda e: torch.where(((e.q + e.nk - e.nq - e.k) % 3 == 0) | (e.k == 0), e.score, -torch.inf)),
+    # frexp, not torch.log2: in fp64 on CUDA that gives 2.9999999999999996 for 8 and 5.999999999999999 for 64.
     "buckets": Modifier(f"score + t0[min(int(log2(max({_DISTANCE}, 0) + 1)), 7), h]",
-                        lambda e: e.score + e.t0[torch.log2((e.q + e.nk - e.nq - e.k).clamp(min=0).double() + 1).long().clamp(max=7), e.h],
+                        lambda e: e.score + e.t0[(torch.frexp((e.q + e.nk - e.nq - e.k).clamp(min=0).double() + 1)[1] - 1).long().clamp(max=7), e.h],
                         _normal(8, "h")),
 }
 

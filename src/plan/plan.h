@@ -19,7 +19,8 @@ struct PlanStep {
   std::string entry;               // extern "C" symbol of the kernel
   nlohmann::ordered_json context;  // what the template reads
   std::function<LaunchGeometry(const Shape&)> geometry;
-  // The tensors that the kernel loads by TMA; empty: none. The kernel's parameter is then {ForwardParams, TensorMap...}.
+  // The tensors that the kernel loads by TMA; empty: none. The kernel's parameter is then
+  // {ForwardParams, TensorMap...}.
   std::function<TensorMapSpecs(const ForwardParams&, const Shape&)> tensor_maps;
   HostKernel builtin;  // compiled into the library (the CPU's portable kernel); else empty
 };
@@ -27,7 +28,7 @@ struct PlanStep {
 struct Plan {
   std::string family;
   KernelConfig config;
-  std::vector<PlanStep> steps;                             // launched in order with the same ForwardParams
+  std::vector<PlanStep> steps;  // launched in order with the same ForwardParams
   std::function<size_t(const Shape&)> workspace_bytes;  // empty: none
   // The first so many bytes of the workspace are 0 when the first step begins; empty: none.
   std::function<size_t(const Shape&)> zeroed_bytes;

@@ -13,11 +13,8 @@ namespace ffpa_jit {
 
 std::span<const KernelFamily* const> kernel_families() {
   static const std::array<const KernelFamily*, 5> families = {
-      &wgmma_family(),
-      &mma_family(),
-      &sdpa_cuda_family(),
-      &sdpa_cpu_family(),
-      &portable_cpu_family(),
+      &wgmma_family(),    &mma_family(),          &sdpa_cuda_family(),
+      &sdpa_cpu_family(), &portable_cpu_family(),
   };
   return families;
 }

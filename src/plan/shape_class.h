@@ -1,5 +1,5 @@
-// Shape classes: the shapes that share a plan. A plan is made for a class, so that a growing KV cache does not
-// make a new plan for every token.
+// Shape classes: the shapes that share a plan. A plan is made for a class, so that a growing KV
+// cache does not make a new plan for every token.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct ShapeClass {
 
 ShapeClass shape_class(const Shape& shape);
 
-// The smallest shape of `shape`'s class: what routing and heuristics are shown, so that they cannot depend on more
-// than the class.
+// The smallest shape of `shape`'s class: what routing and heuristics are shown, so that they cannot
+// depend on more than the class.
 Shape canonical_shape(const Problem& problem, const Shape& shape);
 
 }  // namespace ffpa_jit

@@ -17,12 +17,17 @@ std::shared_ptr<Device> DeviceSet::open(const DeviceRef& ref) {
   std::shared_ptr<Device>& device = open_[{ref.kind, ref.index}];
   if (device) return device;
   switch (ref.kind) {
-    case TargetKind::kCpu: return device = open_cpu_device(num_threads_, cpu_level_);
-    case TargetKind::kCuda: return device = open_cuda_device(ref.index);
-    case TargetKind::kEmulator: return device = open_emulated_cuda_device(ref.index, emulator_);
-    case TargetKind::kHip: break;
+    case TargetKind::kCpu:
+      return device = open_cpu_device(num_threads_, cpu_level_);
+    case TargetKind::kCuda:
+      return device = open_cuda_device(ref.index);
+    case TargetKind::kEmulator:
+      return device = open_emulated_cuda_device(ref.index, emulator_);
+    case TargetKind::kHip:
+      break;
   }
-  throw_error(FFPA_JIT_UNSUPPORTED, "device kind {} is not part of this build; allowed: cpu, cuda, emulated cuda",
+  throw_error(FFPA_JIT_UNSUPPORTED,
+              "device kind {} is not part of this build; allowed: cpu, cuda, emulated cuda",
               static_cast<int>(ref.kind));
 }
 

@@ -40,9 +40,9 @@ DispatchKey dispatch_key(const AttentionCall& call) {
     key.modifier[1] = hash.high64;
     for (int i = 0; i < kMaxModifierTensors; ++i) {
       const ModifierTensor& tensor = p.modifier_tensors[i];
-      key.modifier_tensors |= (static_cast<uint32_t>(tensor.dtype) << 3 |
-                               static_cast<uint32_t>(tensor.rank))
-                              << (8 * i);
+      key.modifier_tensors |=
+          (static_cast<uint32_t>(tensor.dtype) << 3 | static_cast<uint32_t>(tensor.rank))
+          << (8 * i);
     }
   }
   if (!call.family.empty()) key.family = XXH3_64bits(call.family.data(), call.family.size());

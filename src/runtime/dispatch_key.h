@@ -1,5 +1,5 @@
-// DispatchKey: the Problem, the shape's class, the device and the forced family, packed into plain bytes that are
-// compared and hashed as bytes: what a warm call looks up.
+// DispatchKey: the Problem, the shape's class, the device and the forced family, packed into plain
+// bytes that are compared and hashed as bytes: what a warm call looks up.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct DispatchKey {
   uint8_t reserved = 0;
   uint32_t page_size = 0;
   uint32_t modifier_tensors = 0;  // their types and ranks
-  uint64_t family = 0;       // hash of the forced family's name, 0 when routed
-  uint64_t modifier[2] = {};  // 128-bit hash of the score modifier, 0 when none
+  uint64_t family = 0;            // hash of the forced family's name, 0 when routed
+  uint64_t modifier[2] = {};      // 128-bit hash of the score modifier, 0 when none
 
   bool operator==(const DispatchKey& other) const noexcept {
     return std::memcmp(this, &other, sizeof(*this)) == 0;

@@ -65,10 +65,9 @@ ProvidedKernel KernelProvider::find_or_compile(const KernelSource& source,
 
   Compiler& compiler = compilers_->for_target(source.target);
   const Hash128 key = key_of(source);
-  // One process compiles; the others wait for its row. Whoever waited past the limit compiles too: better twice than
-  // never.
-  const std::unique_ptr<Lease> lease =
-      store_->acquire_lease(key, compiler.identity(), time_limit_);
+  // One process compiles; the others wait for its row. Whoever waited past the limit compiles too:
+  // better twice than never.
+  const std::unique_ptr<Lease> lease = store_->acquire_lease(key, compiler.identity(), time_limit_);
   if (std::optional<KernelBinary> hit = find(key, compiler.identity())) {
     return {std::move(*hit), true, 0};
   }

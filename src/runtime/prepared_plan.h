@@ -1,4 +1,5 @@
-// PreparedPlan: a plan with its kernels loaded on a device: everything a call needs but its tensors.
+// PreparedPlan: a plan with its kernels loaded on a device: everything a call needs but its
+// tensors.
 #pragma once
 
 #include <memory>
@@ -12,11 +13,11 @@ namespace ffpa_jit {
 
 struct PreparedPlan {
   Problem problem;
-  Plan plan;                       // no steps when `to_host_fallback`
-  bool to_host_fallback = false;   // the host's callback serves
-  std::string rule;                // routing rule that applied
-  std::string reason;              // in words
-  std::shared_ptr<Device> device;  // keeps the kernels' device alive
+  Plan plan;                                           // no steps when `to_host_fallback`
+  bool to_host_fallback = false;                       // the host's callback serves
+  std::string rule;                                    // routing rule that applied
+  std::string reason;                                  // in words
+  std::shared_ptr<Device> device;                      // keeps the kernels' device alive
   std::vector<std::unique_ptr<LoadedKernel>> kernels;  // one per step
 
   bool cache_hit = true;  // every kernel came from the cache (built-in kernels count)

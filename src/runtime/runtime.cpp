@@ -55,10 +55,11 @@ class Workspace {
       memory_ = device.allocate(bytes, stream_);
       owned_ = true;
     } else if (call.workspace_bytes < bytes) {
-      throw_error(FFPA_JIT_INVALID_ARGUMENT,
-                  "workspace_bytes is {}; this call needs {} (ffpa_jit_plan_info.workspace_bytes), or "
-                  "leave workspace NULL to have it taken from the device's pool",
-                  call.workspace_bytes, bytes);
+      throw_error(
+          FFPA_JIT_INVALID_ARGUMENT,
+          "workspace_bytes is {}; this call needs {} (ffpa_jit_plan_info.workspace_bytes), or "
+          "leave workspace NULL to have it taken from the device's pool",
+          call.workspace_bytes, bytes);
     }
   }
   ~Workspace() {
@@ -79,8 +80,8 @@ class Workspace {
 // The struct a kernel takes: ForwardParams, then the tensor maps its step asks for.
 class KernelParameter {
  public:
-  KernelParameter(const ForwardParams& params, const PlanStep& step, const Shape& shape, Device& device,
-                  TensorMapCache& cache) {
+  KernelParameter(const ForwardParams& params, const PlanStep& step, const Shape& shape,
+                  Device& device, TensorMapCache& cache) {
     std::memcpy(bytes_, &params, sizeof(params));
     if (!step.tensor_maps) return;
     const TensorMapSpecs specs = step.tensor_maps(params, shape);
@@ -105,10 +106,14 @@ class KernelParameter {
 
 std::string text_of(const DeviceRef& device) {
   switch (device.kind) {
-    case TargetKind::kCpu: return "cpu";
-    case TargetKind::kCuda: return fmt::format("cuda:{}", device.index);
-    case TargetKind::kHip: return fmt::format("hip:{}", device.index);
-    case TargetKind::kEmulator: return fmt::format("emu:sm_{}", device.index);
+    case TargetKind::kCpu:
+      return "cpu";
+    case TargetKind::kCuda:
+      return fmt::format("cuda:{}", device.index);
+    case TargetKind::kHip:
+      return fmt::format("hip:{}", device.index);
+    case TargetKind::kEmulator:
+      return fmt::format("emu:sm_{}", device.index);
   }
   return "?";
 }
@@ -117,7 +122,8 @@ Runtime::Runtime(RuntimeOptions options)
     : options_(std::move(options)),
       store_(Store::open(options_.store, options_.log)),
       compilers_(std::make_shared<CompilerSet>(options_.log)),
-      templates_(std::make_shared<codegen::TemplateEngine>(codegen::default_templates(options_.template_dir))),
+      templates_(std::make_shared<codegen::TemplateEngine>(
+          codegen::default_templates(options_.template_dir))),
       tuned_(std::make_shared<TunedConfigs>(
           store_,
           TunedConfigs::Options{.skip = options_.environment.skip_tuned,
@@ -125,8 +131,7 @@ Runtime::Runtime(RuntimeOptions options)
           options_.log)),
       planner_(options_.environment, options_.policy, templates_, tuned_),
       kernels_(store_, compilers_, options_.store.match, options_.compile_time_limit, options_.log),
-      devices_(options_.num_threads, options_.environment.cpu_level,
-               emulator_options(options_)),
+      devices_(options_.num_threads, options_.environment.cpu_level, emulator_options(options_)),
       record_(options_.environment.record, options_.log) {}
 
 std::shared_ptr<const PreparedPlan> Runtime::prepare(const AttentionCall& call) {
@@ -185,7 +190,8 @@ std::shared_ptr<const PreparedPlan> Runtime::make_plan(const AttentionCall& call
   try {
     load_steps(std::move(planned), *prepared);
   } catch (const Error& error) {
-    // Only on the CPU, and only where nothing was forced, is there something else that computes the same.
+    // Only on the CPU, and only where nothing was forced, is there something else that computes the
+    // same.
     const KernelFamily& portable = portable_cpu_family();
     if (error.code() != FFPA_JIT_NO_COMPILER || !call.family.empty() ||
         portable.refuses(call.problem, request.device.target)) {
@@ -193,7 +199,8 @@ std::shared_ptr<const PreparedPlan> Runtime::make_plan(const AttentionCall& call
     }
     options_.log->warn("using the slower portable kernel: {}", error.what());
     prepared->rule = "no-compiler";
-    prepared->reason = fmt::format("the kernel is not cached and cannot be compiled: {}", error.what());
+    prepared->reason =
+        fmt::format("the kernel is not cached and cannot be compiled: {}", error.what());
     request.config.reset();
     load_steps(planner_.plan_with(portable, request), *prepared);
   }
@@ -229,7 +236,8 @@ bool Runtime::load_tuned(PlannedAttention planned, PreparedPlan& prepared) {
   }
   attempt.rule = prepared.rule;
   prepared = std::move(attempt);
-  if (tuned.other_version && tuned.source == kCacheSource) {  // checked again: need not be next time
+  if (tuned.other_version &&
+      tuned.source == kCacheSource) {  // checked again: need not be next time
     Tuning row = tuned.tuning;
     row.library_version = library_version();
     tuned_->put(row);
@@ -266,7 +274,8 @@ void Runtime::launch(const PreparedPlan& prepared, const AttentionCall& call) {
   const Workspace workspace(*prepared.device, call, bytes);
   ForwardParams params = call.params;
   params.workspace = workspace.memory();
-  if (const size_t zeroed = prepared.plan.zeroed_bytes ? prepared.plan.zeroed_bytes(call.shape) : 0) {
+  if (const size_t zeroed =
+          prepared.plan.zeroed_bytes ? prepared.plan.zeroed_bytes(call.shape) : 0) {
     prepared.device->fill(workspace.memory(), 0, zeroed, call.stream);
   }
   for (size_t i = 0; i < prepared.plan.steps.size(); ++i) {
@@ -280,7 +289,8 @@ void Runtime::launch(const PreparedPlan& prepared, const AttentionCall& call) {
     }
     std::vector<MemoryRange> ranges = call.ranges;
     if (workspace.memory()) ranges.push_back({"workspace", workspace.memory(), bytes, true});
-    prepared.device->launch_checked(*prepared.kernels[i], geometry, parameter.bytes(), call.stream, ranges);
+    prepared.device->launch_checked(*prepared.kernels[i], geometry, parameter.bytes(), call.stream,
+                                    ranges);
   }
 }
 

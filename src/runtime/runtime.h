@@ -1,5 +1,5 @@
-// Runtime: one instance of the whole line. Owns the cache, the compilers, the devices it has opened and the plans it has
-// made. Thread-safe.
+// Runtime: one instance of the whole line. Owns the cache, the compilers, the devices it has opened
+// and the plans it has made. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -38,7 +38,8 @@ struct RuntimeOptions {
   std::chrono::milliseconds compile_time_limit{120'000};
   Logger log;
   HostFallback host_fallback;  // empty: the `sdpa` family
-  std::optional<TuneMode> autotune;  // what a problem without a tuning does at its first call; unset: nothing
+  std::optional<TuneMode>
+      autotune;  // what a problem without a tuning does at its first call; unset: nothing
 };
 
 class Runtime {
@@ -50,7 +51,8 @@ class Runtime {
   // prepare() if needed, then launch on the call's stream.
   void forward(const AttentionCall& call);
 
-  // For tuning: one family's plan with this very config, made anew on each call; and a launch of it.
+  // For tuning: one family's plan with this very config, made anew on each call; and a launch of
+  // it.
   std::shared_ptr<const PreparedPlan> prepare_config(const AttentionCall& call,
                                                      const KernelFamily& family,
                                                      const KernelConfig& config);
@@ -68,10 +70,12 @@ class Runtime {
 
  private:
   std::shared_ptr<const PreparedPlan> make_plan(const AttentionCall& call);
-  // Loads every step's kernel of `planned`; throws NO_COMPILER when one is neither cached nor compilable.
+  // Loads every step's kernel of `planned`; throws NO_COMPILER when one is neither cached nor
+  // compilable.
   void load_steps(PlannedAttention planned, PreparedPlan& prepared);
-  // load_steps() for a plan whose config is a tuned one. False: that config does not hold here today (it does not
-  // compile, spills, or cannot be had without a compiler), and the default is to serve.
+  // load_steps() for a plan whose config is a tuned one. False: that config does not hold here
+  // today (it does not compile, spills, or cannot be had without a compiler), and the default is to
+  // serve.
   bool load_tuned(PlannedAttention planned, PreparedPlan& prepared);
   // Tunes the call's problem when it was never tuned, on the call's own tensors. Fails no call.
   void autotune(const AttentionCall& call, const PlanRequest& request);

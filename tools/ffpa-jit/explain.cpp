@@ -132,8 +132,8 @@ class Alternatives {
 };
 
 void print_text(const Json& out) {
-  for (const char* field :
-       {"device", "target", "problem", "shape", "family", "route", "reason", "config", "tuning", "cache"}) {
+  for (const char* field : {"device", "target", "problem", "shape", "family", "route", "reason",
+                            "config", "tuning", "cache"}) {
     fmt::print("{:<9}{}\n", field, out[field].get<std::string>());
   }
   fmt::print("\nfamilies, in order of preference:\n");

@@ -10,18 +10,19 @@
 namespace ffpa_jit::cli {
 
 Json Inspection::json() const {
-  Json out{{"device", device.text},
-           {"target", text_of(device.target)},
-           {"family", family},
-           {"route", planned.route.rule},
-           {"reason", planned.route.reason},
-           {"config", config},
-           {"tuning", planned.tuned ? planned.tuned->reason() : "none: the family's default config"},
-           {"problem", text_of(problem)},
-           {"shape", text_of(shape)},
-           {"cache", cached ? "hit" : "miss"},
-           {"kernels", keys},
-           {"generate_ms", planned.generate_ms}};
+  Json out{
+      {"device", device.text},
+      {"target", text_of(device.target)},
+      {"family", family},
+      {"route", planned.route.rule},
+      {"reason", planned.route.reason},
+      {"config", config},
+      {"tuning", planned.tuned ? planned.tuned->reason() : "none: the family's default config"},
+      {"problem", text_of(problem)},
+      {"shape", text_of(shape)},
+      {"cache", cached ? "hit" : "miss"},
+      {"kernels", keys},
+      {"generate_ms", planned.generate_ms}};
   return out;
 }
 

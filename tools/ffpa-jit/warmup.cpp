@@ -271,10 +271,9 @@ class Warmup {
     for (const Assignment& each : assignments_) {
       const WarmupProblem& problem = list_.problems[each.problem];
       table.add({std::to_string(problem.layers),
-                 problem.layer_type.empty() ? "-" : problem.layer_type,
-                 short_text(spec_of(each)), each.target,
-                 each.refused.empty() ? each.family : "-", each.refused.empty() ? each.config : "-",
-                 state_of(each)});
+                 problem.layer_type.empty() ? "-" : problem.layer_type, short_text(spec_of(each)),
+                 each.target, each.refused.empty() ? each.family : "-",
+                 each.refused.empty() ? each.config : "-", state_of(each)});
     }
     table.print();
     for (const Assignment& each : assignments_) {

@@ -2,9 +2,9 @@
 //
 // A config's numbers: block_m = 64 rows and block_n = 256 keys a tile; block_d columns of a K
 // chunk, 32 or 64 (a V chunk has half as many keys); num_stages chunks in each of the two rings;
-// num_warps = 12; cluster: 0, or 2 blocks that share loads. Past 512 columns of O, or past 384 where
-// masks and the like need registers, a cluster shares these columns out; otherwise its blocks have
-// neighbouring rows.
+// num_warps = 12; cluster: 0, or 2 blocks that share loads. Past 512 columns of O, or past 384
+// where masks and the like need registers, a cluster shares these columns out; otherwise its blocks
+// have neighbouring rows.
 #include <algorithm>
 #include <limits>
 #include <numeric>

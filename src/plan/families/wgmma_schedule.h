@@ -30,7 +30,8 @@ class WgmmaSchedule {
 
 // Head dims up to 256: each consumer warpgroup owns 64 query rows (cuda/wgmma_rows.cu.j2).
 const WgmmaSchedule& wgmma_rows();
-// Past 256: two warpgroups share 64 query rows, each with some columns of O (cuda/wgmma_columns.cu.j2).
+// Past 256: two warpgroups share 64 query rows, each with some columns of O
+// (cuda/wgmma_columns.cu.j2).
 const WgmmaSchedule& wgmma_columns();
 
 }  // namespace ffpa_jit

@@ -1,7 +1,10 @@
 """The checks of verify.py that are not one more problem: each returns {"ok", "detail", ...}."""
 
+import concurrent.futures
 import ctypes
+import itertools
 import math
+import os
 import statistics
 import threading
 import time
@@ -20,6 +23,29 @@ def tensors(batch, heads, heads_kv, nq, nk, d, dv, dtype):
         torch.full((batch, heads, nq, dv), math.nan, device="cuda", dtype=dtype)
 
 
+def dtypes_of(family):
+    return (torch.float32, torch.float16, torch.bfloat16) if family in (b"sdpa", b"") else (torch.float16, torch.bfloat16)
+
+
+def head_dims_of(family):
+    """One of each schedule that a family has."""
+    return {b"wgmma": (64, 256, 320, 512, 1024), b"mma": (64, 512)}.get(family, (64,))
+
+
+class Elsewhere(Exception):
+    """`family` does not serve the problem: another one would be checked instead."""
+
+
+def launch(runtime, family, args):
+    try:
+        plan = runtime.prepare(args)
+    except binding.Unsupported as refusal:
+        raise Elsewhere(str(refusal)) from refusal
+    if family and plan["family"] != family.decode():
+        raise Elsewhere(f"{plan['family']} serves it: {plan['reason']}")
+    runtime.forward(args)
+
+
 def close(o, q, k, v, **rules):
     ref, _ = reference.attention(q, k, v, **rules)
     plain, _ = reference.attention(q, k, v, plain=True, **rules)
@@ -27,61 +53,105 @@ def close(o, q, k, v, **rules):
     return error <= reference.error_bar(plain_error, q.dtype, o.numel() // o.shape[-1])
 
 
+def prepare_all(runtime, problems):
+    """Compiles many at a time; what a family refuses, or serves by another, is said where it is launched."""
+    def prepare(args):
+        try:
+            runtime.prepare(args)
+        except binding.Unsupported:
+            pass
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(prepare, problems))
+
+
 def dropout_mask(runtime, family, small):
     """V = identity shows the mask: bit for bit that of torch's memory-efficient kernel."""
-    mismatches = compared = 0
+    mismatches = compared = elsewhere = 0
     shapes = [(2, 3, 40, 64), (1, 2, 17, 72)] + ([] if small else [(3, 4, 257, 200), (1, 8, 512, 512)])
-    for batch, heads, nq, nk in shapes:
-        for dtype in (torch.float32, torch.float16, torch.bfloat16):
-            for p in (0.1, 0.5):
-                q, k, _, o = tensors(batch, heads, heads, nq, nk, 64, nk, dtype)
-                v = torch.eye(nk, device="cuda", dtype=dtype).expand(batch, heads, nk, nk).contiguous()
-                theirs, _, seed, offset = torch.ops.aten._scaled_dot_product_efficient_attention(
-                    q, k, v, None, False, p, False)
-                seed, offset = int(seed) & (2 ** 64 - 1), int(offset) & (2 ** 64 - 1)
-                runtime.forward(binding.arguments(q, k, v, o, dropout=p, seed=seed, offset=offset, family=family))
-                mismatches += ((o != 0) != (theirs != 0)).sum().item() + (~torch.isfinite(o)).sum().item()
-                compared += o.numel()
-    return {"ok": mismatches == 0, "mismatches": mismatches, "detail": f"{mismatches} of {compared} elements differ"}
+    cases = []
+    for (batch, heads, nq, nk), dtype, d, p in itertools.product(shapes, dtypes_of(family), head_dims_of(family), (0.1, 0.5)):
+        q, k, _, o = tensors(batch, heads, heads, nq, nk, d, nk, dtype)
+        v = torch.eye(nk, device="cuda", dtype=dtype).expand(batch, heads, nk, nk).contiguous()
+        theirs, _, seed, offset = torch.ops.aten._scaled_dot_product_efficient_attention(q, k, v, None, False, p, False)
+        seed, offset = int(seed) & (2 ** 64 - 1), int(offset) & (2 ** 64 - 1)
+        args = binding.arguments(q, k, v, o, dropout=p, seed=seed, offset=offset, family=family)
+        cases.append((args, o, theirs, (q, k, v)))
+    prepare_all(runtime, [case[0] for case in cases])
+    for args, o, theirs, _ in cases:
+        try:
+            launch(runtime, family, args)
+        except Elsewhere:
+            elsewhere += 1
+            continue
+        mismatches += ((o != 0) != (theirs != 0)).sum().item() + (~torch.isfinite(o)).sum().item()
+        compared += o.numel()
+    return {"ok": mismatches == 0 and compared > 0, "mismatches": mismatches,
+            "detail": f"{mismatches} of {compared} elements differ; {elsewhere} of {len(cases)} cases of other families"}
 
 
 def hidden_nan(runtime, family):
     """NaN and infinity in K and V of hidden keys: future keys (causal), padding (mask, bias), outside the window."""
-    bad = []
-    for dtype in (torch.float32, torch.float16, torch.bfloat16):
-        for how in ("causal", "mask", "bias", "window"):
-            q, k, v, o = tensors(2, 4, 2, 50, 150, 64, 64, dtype)
-            clean_k, clean_v, rules, extra = k.clone(), v.clone(), {}, {}
-            if how == "causal":  # the last key is seen by the last row only: that row is NaN, no other
-                k[:, :, -1], v[:, :, -1] = math.nan, math.inf
-                rules = extra = {"causal": True}
-            elif how == "window":
-                k[:, :, :90], v[:, :, :90] = math.nan, math.inf
-                rules = extra = {"window": (10, -1)}
-            else:
-                shown = torch.rand(2, 1, 1, 150, device="cuda") > 0.4
-                k.masked_fill_(~shown.view(2, 1, 150, 1), math.nan)
-                v.masked_fill_(~shown.view(2, 1, 150, 1), math.inf)
-                rules = {"mask": shown}
-                extra = rules if how == "mask" else {"bias": torch.where(shown, 0.0, -math.inf)}
-            runtime.forward(binding.arguments(q, k, v, o, family=family, **extra))
-            rows = slice(0, 49) if how == "causal" else slice(None)
-            ref, _ = reference.attention(q, clean_k, clean_v, **rules)
-            error = reference.relative_error(o[:, :, rows], ref[:, :, rows])
-            if not error < 1e-2 or (how == "causal" and not torch.isnan(o[:, :, 49]).all()):
-                bad.append(f"{dtype} {how}: {error}")
-    return {"ok": not bad, "detail": "; ".join(bad) or "12 cases"}
+    bad, elsewhere = [], 0
+    cases = [(case, HiddenNan(family, *case))
+             for case in itertools.product(dtypes_of(family), head_dims_of(family), ("causal", "mask", "bias", "window"))]
+    prepare_all(runtime, [problem.args for _, problem in cases])
+    for case, problem in cases:
+        try:
+            launch(runtime, family, problem.args)
+        except Elsewhere:
+            elsewhere += 1
+            continue
+        wrong = problem.judge()
+        bad += [f"{case}: {wrong}"] if wrong else []
+    return {"ok": not bad, "detail": "; ".join(bad) or f"{len(cases) - elsewhere} cases; {elsewhere} of other families"}
+
+
+class HiddenNan:
+    def __init__(self, family, dtype, d, how):
+        q, k, v, o = tensors(2, 4, 2, 50, 150, d, d, dtype)
+        self.clean = k.clone(), v.clone()
+        self.q, self.k, self.v, self.o, self.how, self.rules = q, k, v, o, how, {}
+        self.extra = {}
+        if how == "causal":  # the last key is seen by the last row only: that row is NaN, no other
+            k[:, :, -1], v[:, :, -1] = math.nan, math.inf
+            self.rules = self.extra = {"causal": True}
+        elif how == "window":
+            k[:, :, :90], v[:, :, :90] = math.nan, math.inf
+            self.rules = self.extra = {"window": (10, -1)}
+        else:
+            shown = torch.rand(2, 1, 1, 150, device="cuda") > 0.4
+            k.masked_fill_(~shown.view(2, 1, 150, 1), math.nan)
+            v.masked_fill_(~shown.view(2, 1, 150, 1), math.inf)
+            self.rules = {"mask": shown}
+            self.extra = self.rules if how == "mask" else {"bias": torch.where(shown, 0.0, -math.inf)}
+        self.args = binding.arguments(q, k, v, o, family=family, **self.extra)
+
+    def judge(self):
+        rows = slice(0, 49) if self.how == "causal" else slice(None)
+        ref, _ = reference.attention(self.q, *self.clean, **self.rules)
+        error = reference.relative_error(self.o[:, :, rows], ref[:, :, rows])
+        if not error < 1e-2:
+            return f"error {error}"
+        if self.how == "causal" and not torch.isnan(self.o[:, :, 49]).all():
+            return "the row that sees NaN is finite"
+        return None
 
 
 def capture(runtime, family):
-    """A captured call replays with the numbers that philox_state holds then."""
-    q, k, v, o = tensors(1, 2, 2, 100, 130, 64, 64, torch.float16)
+    """A captured call replays with the numbers that philox_state holds then; what was never prepared says so."""
+    problems = [f"D={d}: {p}" for d in head_dims_of(family) for p in captured(runtime, family, d)] + unprepared(runtime)
+    return {"ok": not problems, "detail": "; ".join(problems) or
+            f"two replays of {len(head_dims_of(family))} head dims, and NOT_PREPARED where due"}
+
+
+def captured(runtime, family, d):
+    q, k, v, o = tensors(1, 2, 2, 100, 130, d, d, torch.float16)
     state = torch.tensor([11, 22], dtype=torch.int64, device="cuda")
 
     def args():
         return binding.arguments(q, k, v, o, causal=True, dropout=0.3, state=state, family=family)
 
-    runtime.prepare(args())
+    launch(runtime, family, args())
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         runtime.forward(args())
@@ -94,6 +164,10 @@ def capture(runtime, family):
         keep = reference.dropout_keeps(seed, offset, 1, 2, 100, 130, 0.3, "cuda")
         if not close(o, q, k, v, causal=True, keep=keep, dropout=0.3):
             problems.append(f"replay with seed {seed} is wrong")
+    return problems
+
+
+def unprepared(runtime):
     # What was never prepared must say so inside a capture, and leave the capture usable.
     q2, k2, v2, o2 = tensors(1, 1, 1, 10, 10, 23, 29, torch.float32)
     graph2 = torch.cuda.CUDAGraph()
@@ -101,22 +175,22 @@ def capture(runtime, family):
     with torch.cuda.graph(graph2):
         q2.mul_(1.0)
         try:
-            runtime.forward(binding.arguments(q2, k2, v2, o2, family=family))
+            runtime.forward(binding.arguments(q2, k2, v2, o2))
         except RuntimeError as error:
             message = str(error)
-    if not message.startswith("status 11"):
-        problems.append(f"an unprepared problem in a capture gave '{message}', not NOT_PREPARED")
     graph2.replay()
     torch.cuda.synchronize()
-    return {"ok": not problems, "detail": "; ".join(problems) or "two replays, and NOT_PREPARED where due"}
+    return [] if message.startswith("status 11") else [f"an unprepared problem in a capture gave '{message}', not NOT_PREPARED"]
 
 
 def streams(runtime, family):
     work = []
-    for i in range(4):
+    dims = head_dims_of(family)
+    for i in range(max(4, len(dims))):
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
-            q, k, v, o = tensors(1, 4, 2, 300 + i, 400, 64 + 32 * (i % 2), 64, torch.float16)
+            d = dims[i % len(dims)]
+            q, k, v, o = tensors(1, 4, 2, 300 + i, 400, d, d, torch.float16)
             args = binding.arguments(q, k, v, o, stream=stream.cuda_stream, family=family)
         work.append((stream, q, k, v, o, args))
     torch.cuda.synchronize()
@@ -134,7 +208,7 @@ def streams(runtime, family):
     [t.join() for t in threads]
     torch.cuda.synchronize()
     failures += [f"stream {i} is wrong" for i, (_, q, k, v, o, _) in enumerate(work) if not close(o, q, k, v)]
-    return {"ok": not failures, "detail": "; ".join(failures) or "200 launches from 4 threads"}
+    return {"ok": not failures, "detail": "; ".join(failures) or f"{50 * len(work)} launches from {len(work)} threads"}
 
 
 def bare_thread(runtime, family):
@@ -174,7 +248,7 @@ def large_offsets(runtime, family):
         view(at).copy_(torch.randn(2, 2, 20, 64, device="cuda"))
     q, k, v, o = view(0), view(1000), view(2000), view(3000)
     o.fill_(math.nan)
-    runtime.forward(binding.arguments(q, k, v, o, family=family))
+    launch(runtime, family, binding.arguments(q, k, v, o, family=family))
     if not close(o.contiguous(), q.contiguous(), k.contiguous(), v.contiguous()):
         bad.append("strides")
     del q, k, v, o, base
@@ -183,7 +257,7 @@ def large_offsets(runtime, family):
     mask = torch.zeros(2 ** 27 * 33 + 100, dtype=torch.bool, device="cuda").as_strided((1, 1, 33, 100), (0, 0, 2 ** 27, 1))
     mask.copy_(torch.rand(1, 1, 33, 100, device="cuda") > 0.5)
     q, k, v, o = tensors(1, 1, 1, 33, 100, 64, 64, torch.float16)
-    runtime.forward(binding.arguments(q, k, v, o, mask=mask, family=family))
+    launch(runtime, family, binding.arguments(q, k, v, o, mask=mask, family=family))
     if not close(o, q, k, v, mask=mask.contiguous()):
         bad.append("mask")
     del mask
@@ -191,14 +265,14 @@ def large_offsets(runtime, family):
     # 3 x 2 x 30000 x 30000 probabilities: 5.4e9 dropout indices; the last rows of the last head are compared.
     n, p, seed = 30000, 0.5, 987654321
     q, k, v, o = tensors(3, 2, 1, n, n, 64, 64, torch.bfloat16)
-    runtime.forward(binding.arguments(q, k, v, o, dropout=p, seed=seed, offset=5, family=family))
+    launch(runtime, family, binding.arguments(q, k, v, o, dropout=p, seed=seed, offset=5, family=family))
     keep = reference.dropout_keeps(seed, 5, 3, 2, n, n, p, "cuda", rows=(5, n - 16, n))[None, None]
     if not close(o[2:, 1:, -16:], q[2:, 1:, -16:], k[2:], v[2:], keep=keep, dropout=p):
         bad.append("dropout index")
 
     # More heads x batches than a grid's y or z dimension takes.
-    q, k, v, o = tensors(70000, 1, 1, 3, 5, 8, 8, torch.float16)
-    runtime.forward(binding.arguments(q, k, v, o, family=family))
+    q, k, v, o = tensors(70000, 1, 1, 9, 5, 8, 8, torch.float16)
+    launch(runtime, family, binding.arguments(q, k, v, o, family=family))
     if not close(o, q, k, v):
         bad.append("70000 batches")
     return {"ok": not bad, "detail": "wrong: " + ", ".join(bad) if bad else "strides, mask, dropout index, 70000 batches"}
@@ -206,7 +280,7 @@ def large_offsets(runtime, family):
 
 def launch_overhead(runtime, family):
     """Host time of a warm call beyond an empty cuLaunchKernel with as large an argument; ctypes costs both alike."""
-    q, k, v, o = tensors(1, 1, 1, 1, 1, 8, 8, torch.float16)
+    q, k, v, o = tensors(1, 1, 1, 8, 8, 8, 8, torch.float16)
     args = binding.arguments(q, k, v, o, family=family)
     call, handle, by_reference = runtime.lib.ffpa_jit_attention_forward, runtime.handle, ctypes.byref(args)
     runtime.forward(args)
@@ -257,7 +331,7 @@ def speed(runtime, family):
     backends = {"math": SDPBackend.MATH, "efficient": SDPBackend.EFFICIENT_ATTENTION,
                 "flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
     rows, table = [], ["problem (B1 H16 N2048)            ours ms  TFLOP/s   ours / torch: " + "  ".join(f"{n:>9}" for n in backends)]
-    for dtype in (torch.float32, torch.bfloat16):
+    for dtype in set(dtypes_of(family)) - {torch.float16}:
         for d in (64, 128, 256, 512):
             for causal in (False, True):
                 q, k, v, o = tensors(1, 16, 16, 2048, 2048, d, d, dtype)

@@ -5,7 +5,7 @@
 
 Needs torch and a GPU. Writes verify.json under --out (default $OUT, else the current directory), prints one table last,
 exits 1 when anything is wrong. What a family refuses is counted, with its reasons. --thin: a sixth of the grid and no
-timings. --grid-only: nothing but the grid. --small: a few small problems and no timings, for compute-sanitizer:
+timings. --grid-only: nothing but the grid. --prepare-only: compiles the grid's kernels into --cache-dir. --small: a few small problems and no timings, for compute-sanitizer:
 
     PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck python3 tests/gpu/verify.py --library ... --small
 """
@@ -204,8 +204,8 @@ def text(p):
     return " ".join(words)
 
 
-def run_grid(runtime, family, small, thin):
-    started = time.time()
+def prepare_grid(runtime, family, small, thin):
+    """(cases, plans, reasons of what the family refused with their counts): every kernel of the grid compiled."""
     cases = [Case(p, seed, family) for seed, p in enumerate(problems.grid(family.decode(), small, thin))]
     torch.cuda.synchronize()
 
@@ -223,6 +223,12 @@ def run_grid(runtime, family, small, thin):
             reason = plan.split(": ")[-1][:100]
             refused[reason] = refused.get(reason, 0) + 1
     cases, plans = zip(*[(case, plan) for case, plan in zip(cases, plans) if not isinstance(plan, str)])
+    return cases, plans, refused
+
+
+def run_grid(runtime, family, small, thin):
+    started = time.time()
+    cases, plans, refused = prepare_grid(runtime, family, small, thin)
     compiled = time.time()
     rows, wrong = [], []
     for case, plan in zip(cases, plans):
@@ -257,6 +263,7 @@ def main():
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--thin", action="store_true")
     parser.add_argument("--grid-only", action="store_true")
+    parser.add_argument("--prepare-only", action="store_true")
     parser.add_argument("--family", default="sdpa")
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -266,6 +273,10 @@ def main():
 
     with tempfile.TemporaryDirectory() as fresh:
         runtime = binding.Runtime(options.library, options.cache_dir or fresh)
+        if options.prepare_only:
+            _, plans, _ = prepare_grid(runtime, family, options.small, options.thin)
+            print(f"{len(plans)} plans, slowest compile {max(p['compile_ms'] for p in plans):.0f} ms")
+            return 0
         steps = [("grid against fp64", lambda: run_grid(runtime, family, options.small, options.thin)),
                  ("dropout mask = torch's", lambda: checks.dropout_mask(runtime, family, options.small)),
                  ("hidden NaN stays hidden", lambda: checks.hidden_nan(runtime, family)),
@@ -293,7 +304,7 @@ def main():
             table.append((name, result["ok"], result["seconds"], result["detail"]))
             os.makedirs(options.out, exist_ok=True)
     with open(os.path.join(options.out, "verify.json"), "w") as file:
-                json.dump(results, file, indent=1, default=str)
+        json.dump(results, file, indent=1, default=str)
     for line in results.get("speed against torch", {}).get("table", []):
         print(line)
     print(f"\n{results['device']}, torch {results['torch']}, libffpa_jit {results['library']}")

@@ -12,6 +12,12 @@ struct ProbTile {
   unsigned value[kBlockN / 16][4];
 };
 
+// Of O's columns, so many from `first` on: what one wgmma computes, of at most 256.
+template <int kPartColumns>
+FFPA_DEVICE float (&part_of(OutTile& out, int first))[kPartColumns / 2] {
+  return *(float(*)[kPartColumns / 2])(out.value + first / 2);
+}
+
 FFPA_DEVICE void qk(ScoreTile& scores, unsigned q_tile, unsigned smem, const KPlace& place) {
   constexpr unsigned kHigh = wgmma_descriptor_high(1024, kWgmmaSwizzle128);
   const unsigned q = wgmma_descriptor_low(q_tile, 16);
@@ -31,7 +37,10 @@ FFPA_DEVICE void pv(OutTile& out, const ProbTile& probs, unsigned smem, const VP
 #pragma unroll
   for (int step = 0; step < kBlockN / 16; ++step) {
     const unsigned (&p)[4] = probs.value[step];
-    wgmma_m64n{{ head_dim_v }}k16_f32_{{ type }}<true>(out.value, p[0], p[1], p[2], p[3], wgmma_descriptor(v + step * (16 * 128 / 16), kHigh), true);
+//% for part in out_parts
+    wgmma_m64n{{ part.columns }}k16_f32_{{ type }}<true>(part_of<{{ part.columns }}>(out, {{ 64 * part.block }}), p[0], p[1], p[2], p[3],
+                                      wgmma_descriptor(v + {{ part.block }} * (kBlockN * 128 / 16) + step * (16 * 128 / 16), kHigh), true);
+//% endfor
   }
   wgmma_commit_group();
 }

@@ -98,7 +98,7 @@ FFPA_DEVICE void place(ProbTile& probs, const ScoreTile& scores{{ ", const Marks
     unsigned& pair = probs.value[i / 4][i % 4];
     pair = pack(scores.value[2 * i], scores.value[2 * i + 1]);
 //% if dropout
-    const unsigned kept = marks.kept[i % 2][i / 2 / 16] >> (2 * (i / 2 % 16));
+    const unsigned kept = marks.kept.kept[i % 2][i / 2 / 16] >> (2 * (i / 2 % 16));
     pair &= (0u - (kept & 1) & 0xffffu) | (kept >> 1 & 1) * 0xffff0000u;
 //% endif
   }

@@ -156,12 +156,18 @@ class Tune(unittest.TestCase):
     def test_a_killed_run_goes_on(self):
         self.needs_compiler()
         grid = ["tune", "--device", "cpu", "--threads", "1", "--full-tasks", "--tasks", "self-attn,causal", "--dtypes",
-                "fp32", "--D", "16", "--N", "16,32,64", *QUICK, "--json"]
+                "fp32", "--D", "16", "--N", "16,32,64", *QUICK, "--json", "--export", self.path("tuned.json"), "--report",
+                self.path("report.html")]
         process = subprocess.Popen([FFPA_JIT, *grid], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.env)
         first = json.loads(process.stdout.readline())
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
+        # What was found until then is in the files already.
+        with open(self.path("tuned.json")) as file:
+            self.assertGreaterEqual(len(json.load(file)["tunings"]), first["state"] == "tuned")
+        with open(self.path("report.html")) as file:
+            self.assertIn(first["problem"], file.read())
         states = [each["state"] for each in map(json.loads, self.cli(*grid).stdout.splitlines())]
         self.assertEqual(len(states), 6)
         self.assertIn(first["state"], ("tuned", "default"))

@@ -60,9 +60,9 @@ class Standing {
   Clock::time_point start_ = Clock::now();
 };
 
-// Tunings of these devices that say another config than the default.
-void export_tunings(Runtime& runtime, const std::vector<DeviceRef>& devices,
-                    const std::filesystem::path& path) {
+// Tunings of these devices that say another config than the default. How many there are.
+size_t export_tunings(Runtime& runtime, const std::vector<DeviceRef>& devices,
+                      const std::filesystem::path& path) {
   const DeviceInfo device = runtime.devices().open(devices.front())->info();
   std::vector<Tuning> rows;
   for (Tuning& row : runtime.store().tunings(device.identity)) {
@@ -79,7 +79,7 @@ void export_tunings(Runtime& runtime, const std::vector<DeviceRef>& devices,
     }
   }
   io::write_text(path, tuning_file_text(device.identity, rows));
-  fmt::print(stderr, "{} tunings of {} written to {}\n", rows.size(), device.name, path.string());
+  return rows.size();
 }
 
 int list(const Session& session) {
@@ -131,21 +131,35 @@ int tune(const Session& session, const TuneOptions& options) {
                                                                   ranks.local_size));
 
   Standing standing(tasks.size());
-  std::vector<TuneOutcome> outcomes(tasks.size());
+  std::vector<std::optional<TuneOutcome>> outcomes(tasks.size());
   std::atomic<size_t> next{0};
   std::mutex output;
+  // After every problem, so that a run which is cut short leaves them too.
+  const auto write_files = [&]() -> size_t {
+    if (!options.report.empty()) {
+      std::vector<TuneOutcome> done;
+      for (const auto& outcome : outcomes) {
+        if (outcome) done.push_back(*outcome);
+      }
+      io::write_text(options.report, tune_report(done));
+    }
+    if (options.export_file.empty()) return 0;
+    return export_tunings(inside(runtime), devices, options.export_file);
+  };
   const auto work = [&](const DeviceRef& device) {
     DeviceTuner tuner(session, options, runtime, device, jobs,
                       [&](const std::string& what) { standing.show(what); });
     for (size_t i = next++; i < tasks.size(); i = next++) {
-      outcomes[i] = tuner.tune(tasks[i]);
-      standing.finish_one(outcomes[i].result.has_value());
+      TuneOutcome outcome = tuner.tune(tasks[i]);
+      standing.finish_one(outcome.result.has_value());
       std::lock_guard lock(output);
       standing.clear();
+      outcomes[i] = std::move(outcome);
+      write_files();
       if (session.json) {
-        print_json(outcomes[i].json());
+        print_json(outcomes[i]->json());
       } else {
-        fmt::print("{}\n", outcomes[i].line());
+        fmt::print("{}\n", outcomes[i]->line());
         std::fflush(stdout);
       }
     }
@@ -156,11 +170,13 @@ int tune(const Session& session, const TuneOptions& options) {
     work(devices.front());
   }
 
-  if (!options.report.empty()) io::write_text(options.report, tune_report(outcomes));
-  if (!options.export_file.empty()) export_tunings(inside(runtime), devices, options.export_file);
+  const size_t exported = write_files();
+  if (!options.export_file.empty()) {
+    fmt::print(stderr, "{} tunings written to {}\n", exported, options.export_file.string());
+  }
   const auto count = [&](TuneOutcome::State state) {
     return std::count_if(outcomes.begin(), outcomes.end(),
-                         [&](const TuneOutcome& o) { return o.state == state; });
+                         [&](const auto& o) { return o && o->state == state; });
   };
   using State = TuneOutcome::State;
   fmt::print(

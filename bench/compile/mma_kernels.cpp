@@ -5,10 +5,9 @@
 //
 // One line a kernel, the slowest last of all, in milliseconds of processor time: what else the
 // machine does matters little. Exit code 1 when one spills or takes longer than the budget. No GPU
-// is needed; NVRTC is. FFPA_JIT_TEMPLATE_DIR is heeded.
+// is needed; NVRTC is. FFPA_JIT_TEMPLATE_DIR and FFPA_JIT_NVRTC are heeded.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <ctime>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "codegen/template_loader.h"
 #include "compile/compiler.h"
 #include "plan/families/mma.h"
+#include "policy/environment.h"
 
 namespace ffpa_jit {
 namespace {
@@ -40,9 +40,9 @@ constexpr Variant kVariants[] = {
 };
 
 int run(const std::vector<std::string>& targets) {
-  CompilerSet compilers(null_logger());
-  const char* templates = std::getenv("FFPA_JIT_TEMPLATE_DIR");
-  const codegen::TemplateEngine engine(codegen::default_templates(templates ? templates : ""));
+  const Environment environment = Environment::read();
+  CompilerSet compilers(null_logger(), {.nvrtc = environment.nvrtc});
+  const codegen::TemplateEngine engine(codegen::default_templates(environment.template_dir));
   bool failed = false;
   double slowest_ms = 0;
   std::string slowest;

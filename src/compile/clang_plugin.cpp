@@ -6,7 +6,6 @@
 #include <link.h>
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -40,8 +39,8 @@ fs::path own_folder() {
   return failed ? fs::path() : file.parent_path();
 }
 
-std::vector<std::string> candidates() {
-  if (const char* chosen = std::getenv("FFPA_JIT_CLANG_PLUGIN"); chosen && *chosen) return {chosen};
+std::vector<std::string> candidates(const std::string& chosen) {
+  if (!chosen.empty()) return {chosen};
   std::vector<std::string> out;
   const fs::path folder = own_folder();
   for (const char* place : kPlaces) {
@@ -52,8 +51,9 @@ std::vector<std::string> candidates() {
 
 }  // namespace
 
-std::shared_ptr<const ClangPlugin> ClangPlugin::load(std::string* reason) {
-  const std::vector<std::string> names = candidates();
+std::shared_ptr<const ClangPlugin> ClangPlugin::load(const std::string& chosen,
+                                                     std::string* reason) {
+  const std::vector<std::string> names = candidates(chosen);
   std::vector<std::string> present;
   std::error_code ignored;
   for (const std::string& name : names) {

@@ -19,8 +19,8 @@ struct CompileLimits {
   std::stop_token stop;
 };
 
-// The options a kernel for `target` is compiled with, in order: part of the cache key, so known without loading any
-// compiler. No paths.
+// The options a kernel for `target` is compiled with, in order: part of the cache key, so known
+// without loading any compiler. No paths.
 std::vector<std::string> compile_options(const Target& target);
 
 class Compiler {
@@ -32,7 +32,8 @@ class Compiler {
   virtual bool supports(const Target& target) const = 0;
   // Every target this compiler can build for, canonical texts.
   virtual std::vector<std::string> targets() const = 0;
-  // Thread-safe. Throws Error COMPILE_FAILED (with the whole log, positions in template lines), TIMEOUT.
+  // Thread-safe. Throws Error COMPILE_FAILED (with the whole log, positions in template lines),
+  // TIMEOUT.
   virtual KernelBinary compile(const KernelSource& source, const CompileLimits& limits) = 0;
 };
 
@@ -44,10 +45,16 @@ struct CompilerStatus {
   std::string remedy;    // what to install
 };
 
+// Libraries to load instead of those that are searched for; an empty text: search.
+struct CompilerLibraries {
+  std::string nvrtc{};         // a library, a loader's name, or a directory that holds one
+  std::string clang_plugin{};  // a library
+};
+
 // The compilers of this machine, each loaded on first use and then kept.
 class CompilerSet {
  public:
-  explicit CompilerSet(Logger log);
+  explicit CompilerSet(Logger log, CompilerLibraries libraries = {});
   ~CompilerSet();
 
   // The compiler for a target; throws Error NO_COMPILER saying what is missing and what to install.

@@ -15,20 +15,20 @@
 namespace ffpa_jit {
 namespace {
 
-std::unique_ptr<Compiler> load_nvrtc(std::string* reason) {
-  auto library = NvrtcLibrary::load(reason);
+std::unique_ptr<Compiler> load_nvrtc(const CompilerLibraries& libraries, std::string* reason) {
+  auto library = NvrtcLibrary::load(libraries.nvrtc, reason);
   return library ? std::make_unique<NvrtcCompiler>(std::move(library)) : nullptr;
 }
 
-std::unique_ptr<Compiler> load_clang(std::string* reason) {
-  auto plugin = ClangPlugin::load(reason);
+std::unique_ptr<Compiler> load_clang(const CompilerLibraries& libraries, std::string* reason) {
+  auto plugin = ClangPlugin::load(libraries.clang_plugin, reason);
   return plugin ? std::make_unique<ClangCompiler>(std::move(plugin)) : nullptr;
 }
 
 struct Kind {
   const char* name;
   std::array<TargetKind, 2> targets;
-  std::unique_ptr<Compiler> (*load)(std::string* reason);
+  std::unique_ptr<Compiler> (*load)(const CompilerLibraries& libraries, std::string* reason);
   const char* remedy;
 };
 
@@ -56,12 +56,13 @@ struct CompilerSet::State {
     std::string reason;
   };
   Logger log;
+  CompilerLibraries libraries;
   std::array<Slot, kKinds.size()> slots;
 
   Slot& loaded(size_t index) {
     Slot& slot = slots[index];
     std::call_once(slot.once, [&] {
-      slot.compiler = kKinds[index].load(&slot.reason);
+      slot.compiler = kKinds[index].load(libraries, &slot.reason);
       if (slot.compiler) {
         log->debug("compiler: {}", slot.compiler->identity());
       } else {
@@ -72,8 +73,10 @@ struct CompilerSet::State {
   }
 };
 
-CompilerSet::CompilerSet(Logger log) : state_(std::make_unique<State>()) {
+CompilerSet::CompilerSet(Logger log, CompilerLibraries libraries)
+    : state_(std::make_unique<State>()) {
   state_->log = log ? std::move(log) : null_logger();
+  state_->libraries = std::move(libraries);
 }
 
 CompilerSet::~CompilerSet() = default;

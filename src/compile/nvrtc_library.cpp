@@ -6,7 +6,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -21,8 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 3> kLoaderNames = {"libnvrtc.so", "libnvrtc.so.13",
                                                      "libnvrtc.so.12"};
-// Where a library lies inside a directory that FFPA_JIT_NVRTC names: itself, a toolkit, NVIDIA's
-// Python wheels.
+// Where a library lies inside a chosen directory: itself, a toolkit, NVIDIA's Python wheels.
 constexpr std::array<const char*, 6> kInside = {
     "", "lib64", "lib", "targets/x86_64-linux/lib", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
 
@@ -42,9 +40,9 @@ void add_libraries_of(const fs::path& directory, std::vector<std::string>* out) 
   out->insert(out->end(), found.begin(), found.end());
 }
 
-std::vector<std::string> candidates() {
+std::vector<std::string> candidates(const std::string& chosen) {
   std::vector<std::string> out;
-  if (const char* chosen = std::getenv("FFPA_JIT_NVRTC"); chosen && *chosen) {
+  if (!chosen.empty()) {
     std::error_code ignored;
     if (!fs::is_directory(chosen, ignored)) return {chosen};
     for (const char* inside : kInside) add_libraries_of(fs::path(chosen) / inside, &out);
@@ -85,9 +83,10 @@ std::string version_in(const fs::path& library, const std::string& major_minor) 
 
 }  // namespace
 
-std::shared_ptr<const NvrtcLibrary> NvrtcLibrary::load(std::string* reason) {
+std::shared_ptr<const NvrtcLibrary> NvrtcLibrary::load(const std::string& chosen,
+                                                       std::string* reason) {
   std::string why;
-  std::optional<DynamicLibrary> library = DynamicLibrary::open(candidates(), &why);
+  std::optional<DynamicLibrary> library = DynamicLibrary::open(candidates(chosen), &why);
   if (!library) {
     *reason = "NVRTC is not found: " + why;
     return nullptr;

@@ -22,11 +22,11 @@ struct NvrtcOutput {
 // Loaded once, kept mapped until the process ends. Thread-safe.
 class NvrtcLibrary {
  public:
-  // $FFPA_JIT_NVRTC if set (a library, or a directory that holds one: a toolkit, a Python
+  // `chosen` if given (a library, or a directory that holds one: a toolkit, a Python
   // site-packages), and nothing else then; otherwise the loader's names, newest first, then
   // /usr/local/cuda*. nullptr with a reason where none loads, or the one that loads is older
   // than 12.0.
-  static std::shared_ptr<const NvrtcLibrary> load(std::string* reason);
+  static std::shared_ptr<const NvrtcLibrary> load(const std::string& chosen, std::string* reason);
 
   const std::string& identity() const { return identity_; }  // "nvrtc 13.0.88"
   const std::string& path() const { return library_.name(); }

@@ -10,9 +10,10 @@
 
 namespace ffpa_jit {
 
-std::string source_place(std::span<const std::byte> image, uint64_t address) {
+std::string source_place(const std::string& clang_plugin, std::span<const std::byte> image,
+                         uint64_t address) {
   std::string reason;
-  const auto plugin = ClangPlugin::load(&reason);
+  const auto plugin = ClangPlugin::load(clang_plugin, &reason);
   if (!plugin) return "";
   std::array<char, 8192> text;
   const size_t length =

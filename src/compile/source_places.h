@@ -12,6 +12,8 @@ namespace ffpa_jit {
 // "templates/cuda/x.j2:12 (qk)" for an address in an image that has line tables: the innermost
 // place outside the instruction wrappers of lib/. Empty where it cannot be told (no Clang plugin,
 // no line tables).
-std::string source_place(std::span<const std::byte> image, uint64_t address);
+// `clang_plugin` as in CompilerLibraries.
+std::string source_place(const std::string& clang_plugin, std::span<const std::byte> image,
+                         uint64_t address);
 
 }  // namespace ffpa_jit

@@ -40,7 +40,10 @@ emulator::Options emulator_options(const RuntimeOptions& options) {
   out.num_threads = options.num_threads;
   out.schedule = options.environment.emulator_schedule;
   out.detect_races = options.environment.emulator_races;
-  out.symbolizer = source_place;
+  out.symbolizer = [plugin = options.environment.clang_plugin](std::span<const std::byte> image,
+                                                               uint64_t address) {
+    return source_place(plugin, image, address);
+  };
   return out;
 }
 
@@ -121,7 +124,9 @@ std::string text_of(const DeviceRef& device) {
 Runtime::Runtime(RuntimeOptions options)
     : options_(std::move(options)),
       store_(Store::open(options_.store, options_.log)),
-      compilers_(std::make_shared<CompilerSet>(options_.log)),
+      compilers_(std::make_shared<CompilerSet>(
+          options_.log, CompilerLibraries{.nvrtc = options_.environment.nvrtc,
+                                          .clang_plugin = options_.environment.clang_plugin})),
       templates_(std::make_shared<codegen::TemplateEngine>(
           codegen::default_templates(options_.template_dir))),
       tuned_(std::make_shared<TunedConfigs>(

@@ -16,8 +16,8 @@
 #include "base/hash.h"
 #include "compile/compile_fixture.h"
 #include "compile/compile_thread.h"
-#include "compile/compiler.h"
 #include "compile/elf_image.h"
+#include "compile/local_compilers.h"
 
 namespace ffpa_jit {
 namespace {
@@ -133,10 +133,7 @@ bool host_has(std::string_view level) {
 
 class Clang : public testing::Test {
  protected:
-  static CompilerSet& set() {
-    static CompilerSet set(null_logger());
-    return set;
-  }
+  static CompilerSet& set() { return test::local_compilers(); }
   void SetUp() override {
     for (const CompilerStatus& status : set().status()) {
       if (status.name == "clang" && status.identity.empty()) GTEST_SKIP() << status.reason;
@@ -155,9 +152,8 @@ TEST_F(Clang, SaysWhatItIs) {
   for (const std::string& target : compiler().targets()) {
     (target.starts_with("cpu:") ? processors : emulated).push_back(target);
   }
-  EXPECT_THAT(processors,
-              testing::ElementsAre("cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4",
-                                   "cpu:x86-64-v4-bf16", "cpu:x86-64-v4-amx"));
+  EXPECT_THAT(processors, testing::ElementsAre("cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4",
+                                               "cpu:x86-64-v4-bf16", "cpu:x86-64-v4-amx"));
   EXPECT_THAT(emulated, testing::Each(testing::StartsWith("emu:sm_")));
   EXPECT_THAT(emulated, testing::IsSupersetOf({"emu:sm_75", "emu:sm_80", "emu:sm_90a"}));
 }

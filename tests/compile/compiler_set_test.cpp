@@ -28,8 +28,7 @@ CompilerStatus status_of(CompilerSet& set, const std::string& name) {
 }
 
 TEST(CompilerSet, WithoutThePluginSaysWhatToInstall) {
-  const test::ScopedVariable variable("FFPA_JIT_CLANG_PLUGIN", "/nowhere/libffpa_jit_clang.so");
-  CompilerSet set(null_logger());
+  CompilerSet set(null_logger(), {.clang_plugin = "/nowhere/libffpa_jit_clang.so"});
   std::string reason;
   EXPECT_EQ(set.find(kCpuTarget, &reason), nullptr);
   EXPECT_EQ(set.find(kCpuTarget, nullptr), nullptr);
@@ -45,8 +44,7 @@ TEST(CompilerSet, WithoutThePluginSaysWhatToInstall) {
 }
 
 TEST(CompilerSet, WithoutLlvmSaysWhichLibraryIsMissing) {
-  const test::ScopedVariable variable("FFPA_JIT_CLANG_PLUGIN", FFPA_TEST_NEEDS_ABSENT);
-  CompilerSet set(null_logger());
+  CompilerSet set(null_logger(), {.clang_plugin = FFPA_TEST_NEEDS_ABSENT});
   const CompilerStatus status = status_of(set, "clang");
   EXPECT_EQ(status.identity, "");
   EXPECT_THAT(status.reason, AllOf(HasSubstr("the Clang plugin does not load"),
@@ -54,21 +52,18 @@ TEST(CompilerSet, WithoutLlvmSaysWhichLibraryIsMissing) {
 }
 
 TEST(CompilerSet, APluginOfAnotherVersionIsNotUsed) {
-  const test::ScopedVariable variable("FFPA_JIT_CLANG_PLUGIN", FFPA_TEST_OTHER_VERSION);
-  CompilerSet set(null_logger());
+  CompilerSet set(null_logger(), {.clang_plugin = FFPA_TEST_OTHER_VERSION});
   EXPECT_THAT(status_of(set, "clang").reason, HasSubstr("another version of this library"));
 }
 
 TEST(CompilerSet, ALibraryThatIsNoPluginIsNotUsed) {
-  const test::ScopedVariable variable("FFPA_JIT_CLANG_PLUGIN", "/proc/self/exe");
-  CompilerSet set(null_logger());
+  CompilerSet set(null_logger(), {.clang_plugin = "/proc/self/exe"});
   EXPECT_EQ(status_of(set, "clang").identity, "");
   EXPECT_NE(status_of(set, "clang").reason, "");
 }
 
 TEST(CompilerSet, WithoutNvrtcSaysWhatToInstall) {
-  const test::ScopedVariable variable("FFPA_JIT_NVRTC", "/nowhere/libnvrtc.so");
-  CompilerSet set(null_logger());
+  CompilerSet set(null_logger(), {.nvrtc = "/nowhere/libnvrtc.so"});
   std::string reason;
   EXPECT_EQ(set.find(kCudaTarget, &reason), nullptr);
   EXPECT_THAT(reason, AllOf(HasSubstr("NVRTC is not found: /nowhere/libnvrtc.so"),
@@ -79,15 +74,13 @@ TEST(CompilerSet, AnEmptyDirectoryHoldsNoNvrtc) {
   const std::filesystem::path empty =
       std::filesystem::temp_directory_path() / ("ffpa_jit_empty_" + std::to_string(::getpid()));
   std::filesystem::create_directory(empty);
-  const test::ScopedVariable variable("FFPA_JIT_NVRTC", empty.string());
-  CompilerSet set(null_logger());
+  CompilerSet set(null_logger(), {.nvrtc = empty.string()});
   EXPECT_THAT(status_of(set, "nvrtc").reason, HasSubstr(empty.string() + "/libnvrtc.so"));
   std::filesystem::remove(empty);
 }
 
 TEST(CompilerSet, ALibraryThatIsNotNvrtcIsNotUsed) {
-  const test::ScopedVariable variable("FFPA_JIT_NVRTC", FFPA_TEST_OTHER_VERSION);
-  CompilerSet set(null_logger());
+  CompilerSet set(null_logger(), {.nvrtc = FFPA_TEST_OTHER_VERSION});
   EXPECT_THAT(status_of(set, "nvrtc").reason, HasSubstr("has no nvrtcVersion"));
 }
 

@@ -8,8 +8,8 @@
 
 #include "compile/compile_fixture.h"
 #include "compile/compile_thread.h"
-#include "compile/compiler.h"
 #include "compile/elf_image.h"
+#include "compile/local_compilers.h"
 #include "compile/nvrtc_library.h"
 #include "compile/ptxas_report.h"
 
@@ -55,10 +55,7 @@ std::string endless() {
 
 class Nvrtc : public testing::Test {
  protected:
-  static CompilerSet& set() {
-    static CompilerSet set(null_logger());
-    return set;
-  }
+  static CompilerSet& set() { return test::local_compilers(); }
   void SetUp() override {
     for (const CompilerStatus& status : set().status()) {
       if (status.name == "nvrtc" && status.identity.empty()) GTEST_SKIP() << status.reason;
@@ -100,7 +97,7 @@ TEST_F(Nvrtc, CompilesForEveryTargetItLists) {
 // The text that ptxas prints and the file it writes are two sources of the same numbers.
 TEST_F(Nvrtc, TextAndFileAgreeAboutResources) {
   std::string reason;
-  const auto library = NvrtcLibrary::load(&reason);
+  const auto library = NvrtcLibrary::load(test::local_compiler_libraries().nvrtc, &reason);
   ASSERT_TRUE(library) << reason;
   for (const std::string& text : library->targets()) {
     for (const auto& [code, entry] :

@@ -7,7 +7,7 @@
 #include "codegen/emulated_templates.h"
 #include "codegen/generator.h"
 #include "codegen/template_loader.h"
-#include "compile/compiler.h"
+#include "compile/local_compilers.h"
 
 namespace ffpa_jit::testing {
 namespace {
@@ -50,11 +50,6 @@ std::set<int> wgmma_columns(const std::string& body) {
   return out;
 }
 
-CompilerSet& compilers() {
-  static CompilerSet& set = *new CompilerSet(nullptr);
-  return set;
-}
-
 }  // namespace
 
 KernelBinary compile_kernel(const Target& target, const std::string& body) {
@@ -75,7 +70,7 @@ KernelBinary compile_kernel(const Target& target, const std::string& body) {
                                        {"wgmma_n", columns},
                                        {"wgmma_types", {"bf16", "f16"}}};
   const KernelSource source = codegen::generate(engine, "test.cu.j2", context, kEntry, target);
-  return compilers().for_target(target).compile(source, {});
+  return test::local_compilers().for_target(target).compile(source, {});
 }
 
 std::unique_ptr<LoadedKernel> load_kernel(Device& device, const std::string& body) {

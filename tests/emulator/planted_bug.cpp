@@ -57,7 +57,9 @@ std::vector<std::string> reports_of(const Bug& bug) {
     emulator::Options options;
     options.num_threads = 1;
     options.schedule = each.schedule;
-    options.symbolizer = source_place;
+    options.symbolizer = [](std::span<const std::byte> image, uint64_t address) {
+      return source_place("", image, address);
+    };
     const auto device = open_emulated_cuda_device(bug.capability, options);
     if (reports.empty())
       binary = compile_kernel(device->info().target, kHead + bug.statements + "}\n");

@@ -273,7 +273,7 @@ TEST(EnvironmentTable, DocumentIsUpToDate) {
          "write it anew";
 }
 
-// One reader of the environment (src/compile picks its library by the two variables that name one).
+// One reader of the environment.
 TEST(EnvironmentTable, NobodyElseReadsTheEnvironment) {
   const std::filesystem::path source = std::filesystem::path(FFPA_JIT_SOURCE_DIR) / "src";
   int files = 0;
@@ -281,7 +281,7 @@ TEST(EnvironmentTable, NobodyElseReadsTheEnvironment) {
     if (!file.is_regular_file()) continue;
     const std::string path = std::filesystem::relative(file.path(), source).string();
     ++files;
-    if (path.starts_with("policy/") || path.starts_with("compile/")) continue;
+    if (path.starts_with("policy/")) continue;
     EXPECT_EQ(contents_of(file.path()).find("getenv(\"FFPA"), std::string::npos) << path;
   }
   EXPECT_GT(files, 20);

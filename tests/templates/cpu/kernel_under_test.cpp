@@ -11,6 +11,7 @@
 
 #include "api/attention_args.h"
 #include "codegen/generator.h"
+#include "compile/local_compilers.h"
 #include "device/cpu/kernel_image.h"
 #include "plan/families/sdpa_cpu.h"
 #include "plan/shape_class.h"
@@ -67,8 +68,7 @@ Built build(const ffpa_jit_attention_args& args, const KernelOptions& options) {
 }  // namespace
 
 Compiler* cpu_compiler(std::string* reason) {
-  static CompilerSet compilers(null_logger());
-  return compilers.find({TargetKind::kCpu, "x86-64"}, reason);
+  return test::local_compilers().find({TargetKind::kCpu, "x86-64"}, reason);
 }
 
 bool host_runs(const std::string& level) {

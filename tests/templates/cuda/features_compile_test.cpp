@@ -4,10 +4,7 @@
 
 #include <string>
 
-#include "codegen/generator.h"
-#include "codegen/template_loader.h"
-#include "compile/compiler.h"
-#include "plan/kernel_family.h"
+#include "templates/cuda/default_kernels.h"
 
 namespace ffpa_jit::testing {
 namespace {
@@ -50,8 +47,6 @@ constexpr Case kCases[] = {
 class FeaturesCompile : public ::testing::TestWithParam<Case> {};
 
 TEST_P(FeaturesCompile, InEveryFamilyThatServesThem) {
-  static CompilerSet compilers(null_logger());
-  static const codegen::TemplateEngine engine(codegen::default_templates({}));
   const Problem problem = parse_problem(GetParam().problem);
   Shape shape;
   shape.heads_kv = 2;
@@ -61,20 +56,13 @@ TEST_P(FeaturesCompile, InEveryFamilyThatServesThem) {
   DeviceInfo device;
   device.target = parse_target(GetParam().target);
   device.multiprocessors = 132;
-  std::string reason;
-  Compiler* compiler = compilers.find(device.target, &reason);
-  if (!compiler) GTEST_SKIP() << "no compiler for " << GetParam().target << ": " << reason;
   int serving = 0;
   for (const KernelFamily* family : kernel_families()) {
     if (family->refuses(problem, device.target)) continue;
     ++serving;
-    const Plan plan = family->plan(problem, family->default_config(problem, shape, device), device);
-    for (const PlanStep& step : plan.steps) {
-      const KernelBinary binary = compiler->compile(
-          codegen::generate(engine, step.template_name, step.context, step.entry, device.target),
-          {});
-      EXPECT_LE(binary.resources.spill_bytes, GetParam().most_spilled)
-          << family->name() << " " << text_of(binary.resources);
+    for (const KernelBinary& kernel : default_kernels(*family, problem, shape, device)) {
+      EXPECT_LE(kernel.resources.spill_bytes, GetParam().most_spilled)
+          << family->name() << " " << text_of(kernel.resources);
     }
   }
   EXPECT_GE(serving, 1);

@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "codegen/generator.h"
-#include "compile/compiler.h"
 #include "plan/families/mma.h"
+#include "templates/cuda/default_kernels.h"
 
 namespace ffpa_jit::testing {
 namespace {
@@ -169,25 +168,8 @@ struct CompileCase {
 class MmaCompile : public ::testing::TestWithParam<CompileCase> {};
 
 TEST_P(MmaCompile, DoesNotSpill) {
-  static CompilerSet compilers(null_logger());
-  static const codegen::TemplateEngine engine(codegen::default_templates({}));
-  const Target target = parse_target(GetParam().target);
-  std::string reason;
-  Compiler* compiler = compilers.find(target, &reason);
-  if (!compiler) GTEST_SKIP() << "no compiler for " << GetParam().target << ": " << reason;
-  const Problem problem = parse_problem(GetParam().problem);
-  const DeviceInfo device = device_of(GetParam().target);
-  const Plan plan = mma_family().plan(
-      problem, mma_family().default_config(problem, shape_of(1, 1, GetParam().nq, 4096), device),
-      device);
-  for (const PlanStep& step : plan.steps) {
-    const KernelBinary binary = compiler->compile(
-        codegen::generate(engine, step.template_name, step.context, step.entry, target), {});
-    EXPECT_EQ(binary.resources.spill_bytes, 0)
-        << text_of(plan.config) << ": " << text_of(binary.resources);
-    EXPECT_EQ(binary.resources.local_bytes, 0)
-        << text_of(plan.config) << ": " << text_of(binary.resources);
-  }
+  expect_no_spills(mma_family(), parse_problem(GetParam().problem),
+                   shape_of(1, 1, GetParam().nq, 4096), device_of(GetParam().target));
 }
 
 std::string masked(int head_dim, bool everything) {

@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "codegen/generator.h"
-#include "compile/compiler.h"
 #include "plan/families/sdpa_cuda.h"
+#include "templates/cuda/default_kernels.h"
 
 namespace ffpa_jit::testing {
 namespace {
@@ -105,26 +104,12 @@ struct CompileCase {
 class SdpaCudaCompile : public ::testing::TestWithParam<CompileCase> {};
 
 TEST_P(SdpaCudaCompile, DoesNotSpill) {
-  static CompilerSet compilers(null_logger());
-  static const codegen::TemplateEngine engine(codegen::default_templates({}));
-  const Target target = parse_target(GetParam().target);
-  std::string reason;
-  Compiler* compiler = compilers.find(target, &reason);
-  if (!compiler) GTEST_SKIP() << "no compiler for " << GetParam().target << ": " << reason;
-
-  const Problem problem = parse_problem(GetParam().problem);
-  const DeviceInfo device = device_of(GetParam().target);
-  const KernelFamily& family = sdpa_cuda_family();
-  const Plan plan = family.plan(
-      problem, family.default_config(problem, shape_of(1, 1, GetParam().nq), device), device);
-  const PlanStep& step = plan.steps[0];
-  const KernelBinary binary = compiler->compile(
-      codegen::generate(engine, step.template_name, step.context, step.entry, target), {});
-  EXPECT_EQ(binary.format, BinaryFormat::kCubin);
-  EXPECT_EQ(binary.resources.spill_bytes, 0) << text_of(binary.resources);
-  EXPECT_EQ(binary.resources.local_bytes, 0) << text_of(binary.resources);
-  EXPECT_LE(binary.resources.static_shared_bytes, 48 * 1024);
-  EXPECT_LE(binary.resources.registers, 255);
+  for (const KernelBinary& kernel :
+       expect_no_spills(sdpa_cuda_family(), parse_problem(GetParam().problem),
+                        shape_of(1, 1, GetParam().nq), device_of(GetParam().target))) {
+    EXPECT_EQ(kernel.format, BinaryFormat::kCubin);
+    EXPECT_LE(kernel.resources.static_shared_bytes, 48 * 1024);
+  }
 }
 
 constexpr char kPlain[] = "forward bf16 d=64 dv=64 group=1 layout=bhnd";

@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "codegen/generator.h"
-#include "compile/compiler.h"
 #include "plan/families/wgmma.h"
+#include "templates/cuda/default_kernels.h"
 
 namespace ffpa_jit::testing {
 namespace {
@@ -126,22 +125,10 @@ TEST(WgmmaColumnsPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
 class WgmmaColumnsCompile : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(WgmmaColumnsCompile, DoesNotSpill) {
-  static CompilerSet compilers(null_logger());
-  static const codegen::TemplateEngine engine(codegen::default_templates({}));
-  const Target target = parse_target("sm_90a");
-  std::string reason;
-  Compiler* compiler = compilers.find(target, &reason);
-  if (!compiler) GTEST_SKIP() << "no compiler for sm_90a: " << reason;
   const Problem problem = parse_problem(GetParam());
-  ASSERT_EQ(wgmma_family().refuses(problem, target), std::nullopt);
-  const Plan plan = default_plan(problem);
-  for (const PlanStep& step : plan.steps) {
-    const KernelBinary binary = compiler->compile(
-        codegen::generate(engine, step.template_name, step.context, step.entry, target), {});
-    EXPECT_EQ(binary.resources.spill_bytes, 0) << text_of(problem) << ", " << text_of(plan.config);
-    EXPECT_EQ(binary.resources.local_bytes, 0) << text_of(problem) << ", " << text_of(plan.config);
-    EXPECT_THAT(binary.log, ::testing::Not(HasSubstr("Performance Loss")));
-  }
+  ASSERT_EQ(wgmma_family().refuses(problem, h200().target), std::nullopt);
+  expect_no_spills(wgmma_family(), problem, shape_of(32, 32 / problem.gqa_group, 4096, 4096),
+                   h200());
 }
 
 std::vector<std::string> compiled_problems() {

@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "codegen/generator.h"
-#include "compile/compiler.h"
 #include "plan/families/wgmma.h"
+#include "templates/cuda/default_kernels.h"
 
 namespace ffpa_jit::testing {
 namespace {
@@ -113,6 +112,27 @@ TEST(WgmmaRowsPlan, TensorMapsFollowTheCallersStrides) {
   EXPECT_EQ(maps.spec[2].box[1], static_cast<uint32_t>(config.block_n));
 }
 
+TEST(WgmmaRowsPlan, HeadsThatShareAKvHeadShareTiles) {
+  Problem problem = of_dims(128, 128);
+  problem.gqa_group = 8;
+  Shape shape = shape_of(32, 16, 8192);
+  shape.heads_kv = 4;
+  KernelConfig config = wgmma_family().default_config(problem, shape, h200());
+  config.split_kv = 0;
+  const Plan plan = wgmma_family().plan(problem, config, h200());
+  // 16 positions of 8 heads are the 128 rows of a tile.
+  EXPECT_EQ(config.block_m, 128);
+  EXPECT_EQ(plan.steps[0].geometry(shape).grid.x, 4u);
+  ForwardParams params{};
+  params.q_stride_row = 128, params.q_stride_head = 128 * 16, params.q_stride_batch = 1 << 20;
+  const TensorMapSpecs maps = plan.steps[0].tensor_maps(params, shape);
+  EXPECT_EQ(maps.spec[0].box, (std::array<uint32_t, 5>{64, 8, 8, 1, 0}));
+  // Masks may differ from head to head.
+  problem.has_mask = true;
+  config = wgmma_family().default_config(problem, shape, h200());
+  EXPECT_EQ(wgmma_family().plan(problem, config, h200()).steps[0].geometry(shape).grid.x, 32u);
+}
+
 TEST(WgmmaRowsPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
   const Problem problem = of_dims(256, 256);
   const KernelConfig config = wgmma_family().default_config(problem, shape_of(1, 512, 512), h200());
@@ -145,25 +165,7 @@ TEST(WgmmaRowsPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
 class WgmmaRowsCompile : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(WgmmaRowsCompile, DoesNotSpill) {
-  static CompilerSet compilers(null_logger());
-  static const codegen::TemplateEngine engine(codegen::default_templates({}));
-  const Target target = parse_target("sm_90a");
-  std::string reason;
-  Compiler* compiler = compilers.find(target, &reason);
-  if (!compiler) GTEST_SKIP() << "no compiler for sm_90a: " << reason;
-  const Problem problem = parse_problem(GetParam());
-  const KernelConfig config =
-      wgmma_family().default_config(problem, shape_of(32, 4096, 4096), h200());
-  const Plan plan = wgmma_family().plan(problem, config, h200());
-  for (const PlanStep& step : plan.steps) {
-    const KernelBinary binary = compiler->compile(
-        codegen::generate(engine, step.template_name, step.context, step.entry, target), {});
-    EXPECT_EQ(binary.resources.spill_bytes, 0)
-        << text_of(plan.config) << ": " << text_of(binary.resources);
-    EXPECT_EQ(binary.resources.local_bytes, 0)
-        << text_of(plan.config) << ": " << text_of(binary.resources);
-    EXPECT_THAT(binary.log, ::testing::Not(HasSubstr("Performance Loss")));
-  }
+  expect_no_spills(wgmma_family(), parse_problem(GetParam()), shape_of(32, 4096, 4096), h200());
 }
 
 // Features one by one and all at once, where registers are scarcest.

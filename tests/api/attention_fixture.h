@@ -3,37 +3,15 @@
 
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
-#include <string>
 #include <vector>
 
-#include <stdlib.h>
-
+#include "api/temporary_directory.h"
 #include "ffpa_jit/ffpa_jit.hpp"
 
 namespace ffpa_jit::testing {
 
-// A fresh cache directory, removed at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ffpa_jit_test_XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed: " + pattern);
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using test::TemporaryDirectory;
 
 // fp32 [B, H, N, D] tensors with deterministic values; the output starts as NaN.
 struct SmallCall {

@@ -1,13 +1,13 @@
 // Random problems through the whole runtime on emulated CUDA devices, against the fp64 reference. A
 // failure prints the problem's seed: FFPA_TEST_SEED=<seed> runs that one only.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
+#include <optional>
 #include <string>
 
+#include "api/temporary_runtime.h"
 #include "ffpa_jit/ffpa_jit.h"
 #include "properties/check.h"
 #include "properties/random_features.h"
@@ -17,19 +17,7 @@ namespace {
 
 class Emulated : public testing::TestWithParam<int> {  // compute capability
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "ffpa_emulator_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    cache_dir_ = pattern;
-    ffpa_jit_runtime_options options = FFPA_JIT_RUNTIME_OPTIONS_INIT;
-    options.cache_dir = pattern.c_str();
-    ASSERT_EQ(ffpa_jit_runtime_create(&options, &runtime_), FFPA_JIT_OK) << ffpa_jit_last_error();
-  }
-
-  void TearDown() override {
-    ffpa_jit_runtime_destroy(runtime_);
-    std::filesystem::remove_all(cache_dir_);
-  }
+  void SetUp() override { runtime_.emplace(); }
 
   struct Choice {
     bool refusals = false;          // problems that the family does not serve are passed over
@@ -50,7 +38,7 @@ class Emulated : public testing::TestWithParam<int> {  // compute capability
       args.family = family;
       args.device_kind = FFPA_JIT_EMULATED_CUDA;
       args.device_index = GetParam();
-      const ffpa_jit_status status = ffpa_jit_attention_forward(runtime_, &args);
+      const ffpa_jit_status status = ffpa_jit_attention_forward(*runtime_, &args);
       if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
       if (status == FFPA_JIT_UNSUPPORTED && choice.refusals && seed < first + 10000) continue;
       ASSERT_EQ(status, FFPA_JIT_OK) << problem.text() << "\n" << ffpa_jit_last_error();
@@ -60,8 +48,7 @@ class Emulated : public testing::TestWithParam<int> {  // compute capability
     judge_.expect_accurate_on_average();
   }
 
-  ffpa_jit_runtime* runtime_ = nullptr;
-  std::filesystem::path cache_dir_;
+  std::optional<test::TemporaryRuntime> runtime_;
   Judge judge_;
 };
 
@@ -106,7 +93,7 @@ class EmulatedSchedule : public Emulated {
  protected:
   void SetUp() override {
     ASSERT_EQ(::setenv("FFPA_JIT_EMULATOR_SCHEDULE", schedule(), 1), 0);
-    Emulated::SetUp();
+    runtime_.emplace();
     ::unsetenv("FFPA_JIT_EMULATOR_SCHEDULE");
   }
   virtual const char* schedule() const = 0;

@@ -1,15 +1,15 @@
 // Random problems with score modifiers, sinks, lengths and pages on the CPU's families, against the
 // fp64 reference. A failure prints the problem's seed: FFPA_TEST_SEED=<seed> runs that one only.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "api/temporary_runtime.h"
 #include "ffpa_jit/ffpa_jit.hpp"
 #include "properties/check.h"
 #include "properties/random_features.h"
@@ -21,20 +21,6 @@ namespace {
 
 class Features : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "ffpa_features_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    cache_dir_ = pattern;
-    ffpa_jit_runtime_options options = FFPA_JIT_RUNTIME_OPTIONS_INIT;
-    options.cache_dir = pattern.c_str();
-    options.num_threads = 2;
-    ASSERT_EQ(ffpa_jit_runtime_create(&options, &runtime_), FFPA_JIT_OK) << ffpa_jit_last_error();
-  }
-  void TearDown() override {
-    ffpa_jit_runtime_destroy(runtime_);
-    std::filesystem::remove_all(cache_dir_);
-  }
-
   void check_family(const char* family, uint64_t first, uint64_t count, int device = 0) {
     if (const char* only = std::getenv("FFPA_TEST_SEED")) {
       first = std::strtoull(only, nullptr, 10);
@@ -48,7 +34,7 @@ class Features : public testing::Test {
         args.device_kind = FFPA_JIT_EMULATED_CUDA;
         args.device_index = device;
       }
-      const ffpa_jit_status status = ffpa_jit_attention_forward(runtime_, &args);
+      const ffpa_jit_status status = ffpa_jit_attention_forward(*runtime_, &args);
       if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
       ASSERT_EQ(status, FFPA_JIT_OK) << problem.text() << "\n" << ffpa_jit_last_error();
       judge_.expect_right(problem);
@@ -56,8 +42,7 @@ class Features : public testing::Test {
     judge_.expect_accurate_on_average();
   }
 
-  ffpa_jit_runtime* runtime_ = nullptr;
-  std::filesystem::path cache_dir_;
+  std::optional<test::TemporaryRuntime> runtime_{std::in_place, 2};
   Judge judge_;
 };
 
@@ -65,8 +50,7 @@ TEST_F(Features, Portable) { check_family("portable", 40'000, 100); }
 TEST_F(Features, Sdpa) { check_family("sdpa", 41'000, 24); }
 TEST_F(Features, SdpaAtTheBaseline) {
   ::setenv("FFPA_JIT_CPU_LEVEL", "x86-64", 1);
-  ffpa_jit_runtime_destroy(runtime_);
-  SetUp();
+  runtime_.emplace(2);
   check_family("sdpa", 42'000, 12);
   ::unsetenv("FFPA_JIT_CPU_LEVEL");
 }
@@ -109,7 +93,7 @@ TEST_F(Features, HiddenByTheModifierAlone) {
       args.family = kernel.family;
       args.device_kind = kernel.device ? FFPA_JIT_EMULATED_CUDA : FFPA_JIT_CPU;
       args.device_index = kernel.device;
-      const ffpa_jit_status status = ffpa_jit_attention_forward(runtime_, &args);
+      const ffpa_jit_status status = ffpa_jit_attention_forward(*runtime_, &args);
       if (status == FFPA_JIT_NO_COMPILER) continue;
       ASSERT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
       EXPECT_LE(reference::relative_error(reference::read_result(args).o, expected.o), bar)

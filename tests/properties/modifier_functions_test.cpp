@@ -2,17 +2,16 @@
 // kernel that can run here, against <cmath>. With one key, K = 0 and LSE wanted, the LSE of a row
 // is the modified score.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "api/temporary_directory.h"
 #include "ffpa_jit/ffpa_jit.hpp"
 
 namespace ffpa_jit::properties {
@@ -120,19 +119,12 @@ struct Kernel {
 class ModifierFunctions : public testing::TestWithParam<Kernel> {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "ffpa_modifiers_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    cache_dir_ = pattern;
     if (GetParam().cpu_level) ::setenv("FFPA_JIT_CPU_LEVEL", GetParam().cpu_level, 1);
     ffpa::RuntimeOptions options;
-    options.cache_dir = pattern;
+    options.cache_dir = directory_.path();
     runtime_ = std::make_unique<ffpa::Runtime>(std::move(options));
   }
-  void TearDown() override {
-    ::unsetenv("FFPA_JIT_CPU_LEVEL");
-    runtime_.reset();
-    std::filesystem::remove_all(cache_dir_);
-  }
+  void TearDown() override { ::unsetenv("FFPA_JIT_CPU_LEVEL"); }
 
   // The value of the expression for every row; empty when there is no compiler here.
   std::vector<float> values_of(const std::string& text, int64_t rows) {
@@ -165,7 +157,7 @@ class ModifierFunctions : public testing::TestWithParam<Kernel> {
     return lse;
   }
 
-  std::filesystem::path cache_dir_;
+  test::TemporaryDirectory directory_;
   std::unique_ptr<ffpa::Runtime> runtime_;
   std::string reason_;
 };

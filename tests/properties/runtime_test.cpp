@@ -2,13 +2,13 @@
 // CPU level, against the fp64 reference. A failure prints the problem's seed: FFPA_TEST_SEED=<seed>
 // runs that one only.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
+#include <optional>
 #include <string>
 
+#include "api/temporary_runtime.h"
 #include "ffpa_jit/ffpa_jit.h"
 #include "properties/check.h"
 
@@ -17,24 +17,7 @@ namespace {
 
 class Runtime : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "ffpa_properties_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    cache_dir_ = pattern;
-  }
-
-  void TearDown() override {
-    ffpa_jit_runtime_destroy(runtime_);
-    std::filesystem::remove_all(cache_dir_);
-  }
-
-  void create() {
-    ffpa_jit_runtime_options options = FFPA_JIT_RUNTIME_OPTIONS_INIT;
-    const std::string cache_dir = cache_dir_.string();
-    options.cache_dir = cache_dir.c_str();
-    options.num_threads = 2;
-    ASSERT_EQ(ffpa_jit_runtime_create(&options, &runtime_), FFPA_JIT_OK) << ffpa_jit_last_error();
-  }
+  void SetUp() override { runtime_.emplace(2); }
 
   // Every seed in [first, first + count); one only when FFPA_TEST_SEED is set.
   void check_family(const char* family, uint64_t first, uint64_t count) {
@@ -47,7 +30,7 @@ class Runtime : public testing::Test {
       RandomProblem problem(seed);
       ffpa_jit_attention_args args = problem.args();
       args.family = family;
-      const ffpa_jit_status status = ffpa_jit_attention_forward(runtime_, &args);
+      const ffpa_jit_status status = ffpa_jit_attention_forward(*runtime_, &args);
       if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
       ASSERT_EQ(status, FFPA_JIT_OK) << problem.text() << "\n" << ffpa_jit_last_error();
       judge.expect_right(problem);
@@ -55,19 +38,12 @@ class Runtime : public testing::Test {
     judge.expect_accurate_on_average();
   }
 
-  ffpa_jit_runtime* runtime_ = nullptr;
-  std::filesystem::path cache_dir_;
+  std::optional<test::TemporaryRuntime> runtime_;
 };
 
-TEST_F(Runtime, PortableFamily) {
-  create();
-  check_family("portable", 10'000, 120);
-}
+TEST_F(Runtime, PortableFamily) { check_family("portable", 10'000, 120); }
 
-TEST_F(Runtime, RoutedFamily) {
-  create();
-  check_family(nullptr, 20'000, 10);
-}
+TEST_F(Runtime, RoutedFamily) { check_family(nullptr, 20'000, 10); }
 
 struct Level {
   const char* name;
@@ -79,12 +55,9 @@ struct Level {
 class SdpaAtLevel : public Runtime, public testing::WithParamInterface<Level> {
  protected:
   void SetUp() override {
-    Runtime::SetUp();
     ::setenv("FFPA_JIT_CPU_LEVEL", GetParam().name, 1);
-  }
-  void TearDown() override {
+    Runtime::SetUp();
     ::unsetenv("FFPA_JIT_CPU_LEVEL");
-    Runtime::TearDown();
   }
 
   // What the runtime makes kernels for under the limit: the processor's own level when it is lower.
@@ -93,7 +66,7 @@ class SdpaAtLevel : public Runtime, public testing::WithParamInterface<Level> {
     ffpa_jit_attention_args args = problem.args();
     args.family = "portable";  // needs no compiler
     ffpa_jit_plan* plan = nullptr;
-    EXPECT_EQ(ffpa_jit_attention_prepare(runtime_, &args, &plan), FFPA_JIT_OK)
+    EXPECT_EQ(ffpa_jit_attention_prepare(*runtime_, &args, &plan), FFPA_JIT_OK)
         << ffpa_jit_last_error();
     ffpa_jit_plan_info info{};
     info.struct_size = sizeof(info);
@@ -105,7 +78,6 @@ class SdpaAtLevel : public Runtime, public testing::WithParamInterface<Level> {
 };
 
 TEST_P(SdpaAtLevel, MatchesTheReference) {
-  create();
   if (target() != std::string("cpu:") + GetParam().name)
     GTEST_SKIP() << "this processor ends at " << target();
   check_family("sdpa", GetParam().first_seed, 30);

@@ -2,68 +2,31 @@
 // cases. Random ones run in tests/emulator. Every access and barrier of the kernels is checked on
 // the way.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <limits>
 
 #include "ffpa_jit/ffpa_jit.h"
 #include "reference/attention_reference.h"
 #include "reference/comparison.h"
 #include "templates/cuda/attention_case.h"
+#include "templates/cuda/emulated_family.h"
 
 namespace ffpa_jit::testing {
 namespace {
 
-class MmaCuda : public ::testing::Test {
+class MmaCuda : public EmulatedFamily {
  protected:
-  void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "ffpa_mma_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    cache_dir_ = pattern;
-    ffpa_jit_runtime_options options = FFPA_JIT_RUNTIME_OPTIONS_INIT;
-    options.cache_dir = pattern.c_str();
-    ASSERT_EQ(ffpa_jit_runtime_create(&options, &runtime_), FFPA_JIT_OK) << ffpa_jit_last_error();
-  }
-
-  void TearDown() override {
-    ffpa_jit_runtime_destroy(runtime_);
-    std::filesystem::remove_all(cache_dir_);
-  }
+  MmaCuda() : EmulatedFamily("mma") {}
 
   // False where there is no compiler for emulated devices: then the test is skipped.
-  bool run(AttentionCase& problem, int capability) {
+  bool run(AttentionCase& problem) {
     problem.poison_output();
-    ffpa_jit_attention_args args = problem.args();
-    args.device_kind = FFPA_JIT_EMULATED_CUDA;
-    args.device_index = capability;
-    args.family = "mma";
-    const ffpa_jit_status status = ffpa_jit_attention_forward(runtime_, &args);
+    const ffpa_jit_status status = forward(problem.args());
     if (status == FFPA_JIT_NO_COMPILER) return false;
     EXPECT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
     return true;
   }
-
-  void expect_right(CaseSpec spec, uint64_t seed, int capability = 90) {
-    if (IsSkipped()) return;
-    if (spec.dtype == FFPA_JIT_FP32) spec.dtype = FFPA_JIT_BF16;
-    AttentionCase problem(spec, seed);
-    if (!run(problem, capability)) GTEST_SKIP() << ffpa_jit_last_error();
-    const auto reference = reference::attention_reference(problem.args());
-    const auto plain = reference::plain_attention(problem.args());
-    const auto result = reference::read_result(problem.args());
-    const DType dtype = spec.dtype == FFPA_JIT_FP16 ? DType::kFp16 : DType::kBf16;
-    EXPECT_LE(reference::relative_error(result.o, reference.o),
-              reference::error_bar(reference::relative_error(plain.o, reference.o), dtype,
-                                   reference.lse.size()));
-    if (!spec.lse) return;
-    EXPECT_LE(reference::max_error(result.lse, reference.lse),
-              reference::lse_error_bar(reference::max_error(plain.lse, reference.lse)));
-  }
-
-  ffpa_jit_runtime* runtime_ = nullptr;
-  std::filesystem::path cache_dir_;
 };
 
 TEST_F(MmaCuda, SizesAroundTheTiles) {
@@ -133,7 +96,7 @@ TEST_F(MmaCuda, WhatIsHiddenHasNoWeight) {
     AttentionCase problem(spec, 5);
     reference::write_element(problem.args().v.data, spec.dtype, 40 * d + 3,
                              std::numeric_limits<float>::quiet_NaN());
-    if (!run(problem, 90)) GTEST_SKIP() << ffpa_jit_last_error();
+    if (!run(problem)) GTEST_SKIP() << ffpa_jit_last_error();
     const auto result = reference::read_result(problem.args());
     for (int64_t q = 0; q < 65; ++q) EXPECT_EQ(std::isnan(result.o[q * d + 3]), q >= 40) << q;
   }
@@ -157,7 +120,7 @@ TEST_F(MmaCuda, MasksAndBiases) {
   AttentionCase problem(spec, 1);
   float* bias = static_cast<float*>(problem.args().bias.data);
   std::fill(bias, bias + 2 * 8 * 70, std::numeric_limits<float>::lowest());
-  if (!run(problem, 90)) GTEST_SKIP() << ffpa_jit_last_error();
+  if (!run(problem)) GTEST_SKIP() << ffpa_jit_last_error();
   // Every value the lowest finite float hides nothing: the row is an average.
   double mean = 0;
   for (int key = 0; key < 70; ++key) {
@@ -182,10 +145,7 @@ TEST_F(MmaCuda, ScalesAndSoftcap) {
     args.softmax_scale = scale;
     args.has_softmax_scale = 1;
     const auto reference = reference::attention_reference(args);
-    args.device_kind = FFPA_JIT_EMULATED_CUDA;
-    args.device_index = 80;
-    args.family = "mma";
-    const ffpa_jit_status status = ffpa_jit_attention_forward(runtime_, &args);
+    const ffpa_jit_status status = forward(args, 80);
     if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
     ASSERT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
     EXPECT_LE(reference::relative_error(reference::read_result(problem.args()).o, reference.o),

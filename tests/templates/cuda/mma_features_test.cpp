@@ -1,9 +1,6 @@
 // Score modifiers, sinks, per-sequence lengths, pages and fp16 accumulation of the mma family on
 // emulated devices, alone and together, against the fp64 reference.
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "ffpa_jit/ffpa_jit.h"
 #include "properties/check.h"
@@ -11,39 +8,21 @@
 #include "reference/attention_reference.h"
 #include "reference/comparison.h"
 #include "templates/cuda/attention_case.h"
+#include "templates/cuda/emulated_family.h"
 
 namespace ffpa_jit::properties {
 namespace {
 
-class MmaFeatures : public ::testing::Test {
+class MmaFeatures : public ffpa_jit::testing::EmulatedFamily {
  protected:
-  void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "ffpa_mma_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    cache_dir_ = pattern;
-    ffpa_jit_runtime_options options = FFPA_JIT_RUNTIME_OPTIONS_INIT;
-    options.cache_dir = pattern.c_str();
-    ASSERT_EQ(ffpa_jit_runtime_create(&options, &runtime_), FFPA_JIT_OK) << ffpa_jit_last_error();
-  }
-
-  void TearDown() override {
-    ffpa_jit_runtime_destroy(runtime_);
-    std::filesystem::remove_all(cache_dir_);
-  }
-
-  ffpa_jit_status run(ffpa_jit_attention_args args, int capability) {
-    args.device_kind = FFPA_JIT_EMULATED_CUDA;
-    args.device_index = capability;
-    args.family = "mma";
-    return ffpa_jit_attention_forward(runtime_, &args);
-  }
+  MmaFeatures() : EmulatedFamily("mma") {}
 
   // `count` problems of those that the family takes: it refuses fp32 and odd head dims.
   void check(const RandomFeatures::Wanted& wanted, uint64_t seed, int count) {
     for (int served = 0, tried = 0; served < count; ++seed, ++tried) {
       ASSERT_LT(tried, 40 * count) << "the family takes too few of the problems";
       RandomFeatures problem(seed, wanted);
-      const ffpa_jit_status status = run(problem.args(), seed % 2 ? 80 : 90);
+      const ffpa_jit_status status = forward(problem.args(), seed % 2 ? 80 : 90);
       if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
       if (status == FFPA_JIT_UNSUPPORTED) continue;
       ASSERT_EQ(status, FFPA_JIT_OK) << problem.text() << "\n" << ffpa_jit_last_error();
@@ -52,8 +31,6 @@ class MmaFeatures : public ::testing::Test {
     }
   }
 
-  ffpa_jit_runtime* runtime_ = nullptr;
-  std::filesystem::path cache_dir_;
   Judge judge_;
 };
 
@@ -75,7 +52,7 @@ TEST_F(MmaFeatures, SumsInFp16) {
       problem.poison_output();
       ffpa_jit_attention_args args = problem.args();
       args.accumulate = FFPA_JIT_ACCUMULATE_FP16;
-      const ffpa_jit_status status = run(args, 80);
+      const ffpa_jit_status status = forward(args, 80);
       if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
       ASSERT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
       const auto reference = reference::attention_reference(args);

@@ -40,16 +40,18 @@ FFPA_DEVICE float exact_score(const ForwardParams& params, const Tile& tile, con
 }
 
 // By all lanes of a warp: each a key of 32, then each its columns.
-FFPA_DEVICE void exact_row(const ForwardParams& params, const Tile& tile, int query) {
+FFPA_DEVICE void exact_row(const ForwardParams& params, const Tile& tile, int row) {
+  const int query = position_of(tile, row);
+  const int head = head_of(tile, row);
   constexpr int kColumnsOfLane = (kHeadDimV + 31) / 32;
-  const Element* q = (const Element*)params.q + offset_of(tile, tile.head, tile.q_row + query, params.q_stride_batch, params.q_stride_head, params.q_stride_row);
+  const Element* q = (const Element*)params.q + offset_of(tile, head, tile.q_row + query, params.q_stride_batch, params.q_stride_head, params.q_stride_row);
   const Element* k0 = (const Element*)params.k + offset_of(tile, tile.kv_head, tile.k_row, params.k_stride_batch, params.k_stride_head, params.k_stride_row);
   const Element* v0 = (const Element*)params.v + offset_of(tile, tile.kv_head, tile.k_row, params.v_stride_batch, params.v_stride_head, params.v_stride_row);
   const KeyRange visible = keys_of_row(params, tile, query);
   const float scale = exponent_scale(params);
 //% if dropout
   const PhiloxKey philox = philox_key(params);
-  const unsigned long long element = dropout_row(params, philox, tile.batch, tile.head, query);
+  const unsigned long long element = dropout_row(params, philox, tile.batch, head, query);
 //% endif
   float out[kColumnsOfLane] = {};
   float origin = -kInfinity;
@@ -81,22 +83,22 @@ FFPA_DEVICE void exact_row(const ForwardParams& params, const Tile& tile, int qu
       }
     }
   }
-  const RowResult result = result_of(origin, warp_sum(sum), warp_sum(sum), params, tile);
-  Element* to = (Element*)params.o + offset_of(tile, tile.head, tile.q_row + query, params.o_stride_batch, params.o_stride_head, params.o_stride_row);
+  const RowResult result = result_of(origin, warp_sum(sum), warp_sum(sum), params, head);
+  Element* to = o_of(params, tile, row);
 #pragma unroll
   for (int i = 0; i < kColumnsOfLane; ++i) {
     const int column = 32 * i + lane();
     if (column < kHeadDimV) to[column] = (Element)pack(out[i] * result.inverse, 0.0f);
   }
 //% if lse
-  if (lane() == 0) lse_of(params, tile, query) = result.lse;
+  if (lane() == 0) lse_of(params, tile, row) = result.lse;
 //% endif
 }
 
 FFPA_DEVICE void store_exactly(const ForwardParams& params, const Tile& tile) {
 #pragma unroll 1
   for (int i = 0; i < 16; ++i) {
-    const int query = tile.row_begin + consumer() * 64 + warp() * 16 + i;
-    if (query < tile.rows) exact_row(params, tile, query);
+    const int row = consumer() * 64 + warp() * 16 + i;
+    if (is_row(tile, row)) exact_row(params, tile, row);
   }
 }

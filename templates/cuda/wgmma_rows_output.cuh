@@ -7,11 +7,11 @@ struct RowResult {
 
 // A row that saw no key: O = 0, LSE = -infinity, or what the sink alone gives.
 // `exact`: the sum that the LSE is made from.
-FFPA_DEVICE RowResult result_of(float origin, float sum, [[maybe_unused]] float exact, const ForwardParams& params, [[maybe_unused]] const Tile& tile) {
+FFPA_DEVICE RowResult result_of(float origin, float sum, [[maybe_unused]] float exact, const ForwardParams& params, [[maybe_unused]] int head) {
   const float scale = exponent_scale(params);
 //% if sinks
   // A key without a value: it is relative to the row's origin like the others, if that is the higher one.
-  const float sink = params.sinks[tile.head];
+  const float sink = params.sinks[head];
   const float natural = sum == 0.0f ? -kInfinity : origin * (scale / kLog2e);
   const float top = natural > sink ? natural : sink;
   if (top == -kInfinity) return {0.0f, -kInfinity};
@@ -26,12 +26,12 @@ FFPA_DEVICE RowResult result_of(float origin, float sum, [[maybe_unused]] float 
 //% endif
 }
 
-FFPA_DEVICE Element* o_of(const ForwardParams& params, const Tile& tile, int query) {
-  return (Element*)params.o + offset_of(tile, tile.head, tile.q_row + query, params.o_stride_batch, params.o_stride_head, params.o_stride_row);
+FFPA_DEVICE Element* o_of(const ForwardParams& params, const Tile& tile, int row) {
+  return (Element*)params.o + offset_of(tile, head_of(tile, row), tile.q_row + position_of(tile, row), params.o_stride_batch, params.o_stride_head, params.o_stride_row);
 }
 //% if lse
-FFPA_DEVICE float& lse_of(const ForwardParams& params, const Tile& tile, int query) {
-  return params.lse[offset_of(tile, tile.head, tile.q_row + query, params.lse_stride_batch, params.lse_stride_head, 1)];
+FFPA_DEVICE float& lse_of(const ForwardParams& params, const Tile& tile, int row) {
+  return params.lse[offset_of(tile, head_of(tile, row), tile.q_row + position_of(tile, row), params.lse_stride_batch, params.lse_stride_head, 1)];
 }
 //% endif
 
@@ -66,10 +66,9 @@ FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardP
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const float sum = quad_sum(state.sum[h]);
-    const RowResult result = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if rounded_sums and lse else "sum" }}, params, tile);
-    const int query = tile.row_begin + row_of(h);
-    const bool stored = query < tile.rows;
-    Element* to = o_of(params, tile, query);
+    const RowResult result = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if rounded_sums and lse else "sum" }}, params, head_of(tile, row_of(h)));
+    const bool stored = is_row(tile, row_of(h));
+    Element* to = o_of(params, tile, row_of(h));
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) {
       float value[16];
@@ -78,21 +77,20 @@ FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardP
       store_group(to, value, group, h, result.inverse, stored);
     }
 //% if lse
-    if (stored && lane() % 4 == 0) lse_of(params, tile, query) = result.lse;
+    if (stored && lane() % 4 == 0) lse_of(params, tile, row_of(h)) = result.lse;
 //% endif
   }
 }
 
 // Of rows that see no key.
 FFPA_DEVICE void store_nothing(const ForwardParams& params, const Tile& tile) {
-  const RowResult result = result_of(-kInfinity, 0.0f, 0.0f, params, tile);
 #pragma unroll 1
   for (int i = 0; i < 16; ++i) {
-    const int query = tile.row_begin + consumer() * 64 + warp() * 16 + i;
-    if (query >= tile.rows) break;
-    for (int column = lane(); column < kHeadDimV; column += 32) o_of(params, tile, query)[column] = 0;
+    const int row = consumer() * 64 + warp() * 16 + i;
+    if (!is_row(tile, row)) continue;
+    for (int column = lane(); column < kHeadDimV; column += 32) o_of(params, tile, row)[column] = 0;
 //% if lse
-    if (lane() == 0) lse_of(params, tile, query) = result.lse;
+    if (lane() == 0) lse_of(params, tile, row) = result_of(-kInfinity, 0.0f, 0.0f, params, head_of(tile, row)).lse;
 //% endif
   }
 }

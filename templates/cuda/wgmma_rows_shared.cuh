@@ -73,7 +73,7 @@ FFPA_DEVICE void init_barriers(unsigned smem) {
   fence_mbarrier_init();
 }
 
-// One box of 64 columns: 4-D maps [batch][head][row][column]; varlen [1][head][packed row][column].
+// One box of 64 columns, of Q of kHeadsPacked heads: 4-D maps [batch][head][row][column]; varlen [1][head][packed row][column].
 template <int kBlocks>
 FFPA_DEVICE void load_rows(unsigned to, int block_bytes, const TensorMap& map, unsigned barrier, long long row, int head, int batch) {
 #pragma unroll
@@ -89,7 +89,8 @@ FFPA_DEVICE void load_q(const Arguments& arguments, const Tile& tile, unsigned s
     return;
   }
   mbarrier_arrive_expect_tx(full, kQBytes);
-  load_rows<kKBlocks>(smem + consumer * kQBytes, 64 * 128, arguments.q, full, tile.q_row + tile.row_begin + consumer * 64, tile.head, tile.batch);
+  load_rows<kKBlocks>(smem + consumer * kQBytes, 64 * 128, arguments.q, full, tile.q_row + tile.row_begin + consumer * kPositions, tile.head,
+                      tile.batch);
 }
 
 FFPA_DEVICE void load_k(const Arguments& arguments, const Tile& tile, unsigned smem, const KPlace& place, int j) {

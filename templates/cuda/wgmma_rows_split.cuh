@@ -77,7 +77,7 @@ FFPA_DEVICE bool store_merged(const ForwardParams& params, const RowsWork& work,
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const float sum = quad_sum(state.sum[h]);
-    result[h] = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if rounded_sums and lse else "sum" }}, params, tile);
+    result[h] = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if rounded_sums and lse else "sum" }}, params, head_of(tile, row_of(h)));
   }
 #pragma unroll 1
   for (int group = 0; group < kGroups; ++group) {
@@ -106,15 +106,13 @@ FFPA_DEVICE bool store_merged(const ForwardParams& params, const RowsWork& work,
 //% endif
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const int query = tile.row_begin + row_of(h);
-      store_group(o_of(params, tile, query), value, group, h, result[h].inverse, query < tile.rows);
+      store_group(o_of(params, tile, row_of(h)), value, group, h, result[h].inverse, is_row(tile, row_of(h)));
     }
   }
 //% if lse
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    const int query = tile.row_begin + row_of(h);
-    if (query < tile.rows && lane() % 4 == 0) lse_of(params, tile, query) = result[h].lse;
+    if (is_row(tile, row_of(h)) && lane() % 4 == 0) lse_of(params, tile, row_of(h)) = result[h].lse;
   }
 //% endif
   return true;

@@ -1,11 +1,12 @@
-// What one block of cuda/wgmma_rows.cu.j2 works on.
+// What one block of cuda/wgmma_rows.cu.j2 works on: query positions of kHeadsPacked heads that share a kv head. A consumer's 64
+// rows are kPositions of each of them, head after head.
 
 struct Tile {
   int batch;
-  int head;
+  int head;  // the first
   int kv_head;
-  int row_begin;  // first row of the tile
-  int rows;       // rows there are in all
+  int row_begin;  // position of the first row
+  int rows;       // positions there are in all
   int seqlen_q, seqlen_k;
   long long q_row, k_row;    // varlen: packed row of the sequence's first token
   int kv_begin;              // key from which tiles of kBlockN keys are counted: what a row does not see is hidden
@@ -23,9 +24,17 @@ FFPA_DEVICE KeyRange keys_of_row(const ForwardParams& params, const Tile& tile, 
   return visible_keys<kWindowLeft, kWindowRight>(params, q, tile.seqlen_q, tile.seqlen_k);
 }
 
+constexpr int kPositions = 64 / kHeadsPacked;
+
+FFPA_DEVICE int position_of(const Tile& tile, int row) {
+  return tile.row_begin + (kHeadsPacked == 1 ? row : row / 64 * kPositions + row % kPositions);
+}
+FFPA_DEVICE int head_of(const Tile& tile, int row) { return kHeadsPacked == 1 ? tile.head : tile.head + row % 64 / kPositions; }
+FFPA_DEVICE bool is_row(const Tile& tile, int row) { return position_of(tile, row) < tile.rows; }
 // Rows past the end are computed as the last one, and never stored.
 FFPA_DEVICE int query_of(const Tile& tile, int row) {
-  return tile.row_begin + row < tile.rows ? tile.row_begin + row : tile.rows - 1;
+  const int position = position_of(tile, row);
+  return position < tile.rows ? position : tile.rows - 1;
 }
 
 //% if window_right
@@ -33,10 +42,12 @@ FFPA_DEVICE int query_of(const Tile& tile, int row) {
 constexpr unsigned kHeadsTogether = 2048 / (kHeadDim + kHeadDimV) > 0 ? 2048 / (kHeadDim + kHeadDimV) : 1;
 //% endif
 
-FFPA_DEVICE unsigned row_blocks(const ForwardParams& params) { return ((unsigned)params.seqlen_q + kBlockM - 1) / kBlockM; }
+constexpr int kTilePositions = kConsumers * kPositions;
+
+FFPA_DEVICE unsigned row_blocks(const ForwardParams& params) { return ((unsigned)params.seqlen_q + kTilePositions - 1) / kTilePositions; }
 
 FFPA_DEVICE RowsWork work_of(const ForwardParams& params) {
-  return rows_work((int)row_blocks(params) * params.heads_q * params.batch, {{ "1" if varlen else "(params.seqlen_k + kBlockN - 1) / kBlockN" }}, {{ multiprocessors }}, {{ most_parts }});
+  return rows_work((int)row_blocks(params) * (params.heads_q / kHeadsPacked) * params.batch, {{ "1" if varlen else "(params.seqlen_k + kBlockN - 1) / kBlockN" }}, {{ multiprocessors }}, {{ most_parts }});
 }
 
 // Items run in the order of their index. Heads after each other, so that their K and V stay in L2. When causal, tiles
@@ -53,20 +64,20 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, const RowsWork& work, unsi
   tile.parts = 1;
   tile.part = 0;
 //% endif
-  const unsigned heads = params.heads_q;
+  const unsigned heads = params.heads_q / kHeadsPacked;
   const unsigned blocks = row_blocks(params);
 //% if window_right
   const unsigned all = heads * params.batch;
   const unsigned first_head = index / (blocks * kHeadsTogether) * kHeadsTogether;
   const unsigned together = all - first_head < kHeadsTogether ? all - first_head : kHeadsTogether;
   index -= first_head * blocks;
-  tile.row_begin = (int)(blocks - 1 - index / together) * kBlockM;
+  tile.row_begin = (int)(blocks - 1 - index / together) * kTilePositions;
   index = first_head + index % together;
 //% else
-  tile.row_begin = (int)(index % blocks) * kBlockM;
+  tile.row_begin = (int)(index % blocks) * kTilePositions;
   index /= blocks;
 //% endif
-  tile.head = (int)(index % heads);
+  tile.head = (int)(index % heads) * kHeadsPacked;
   tile.batch = (int)(index / heads);
   tile.kv_head = tile.head / (params.heads_q / params.heads_kv);
 //% if varlen
@@ -81,7 +92,7 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, const RowsWork& work, unsi
   tile.seqlen_k = {{ "keys_of_sequence(params, tile.batch)" if seqlens_k else "params.seqlen_k" }};
 //% endif
   tile.rows = tile.seqlen_q;
-  const int last = (tile.row_begin + kBlockM < tile.rows ? tile.row_begin + kBlockM : tile.rows) - 1;
+  const int last = (tile.row_begin + kTilePositions < tile.rows ? tile.row_begin + kTilePositions : tile.rows) - 1;
   const KeyRange of_first = keys_of_row(params, tile, tile.row_begin);
   const KeyRange of_last = keys_of_row(params, tile, last);
   tile.kv_begin = of_first.begin / 8 * 8;  // so that a lane's two keys stay aligned pairs

@@ -5,6 +5,7 @@
 // consumer and four more.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "plan/families/wgmma_schedule.h"
@@ -60,6 +61,21 @@ int num_features(const Problem& problem) {
   return problem.has_bias + problem.has_mask + problem.dropout + problem.softcap +
          problem.window_left + (problem.layout == Layout::kVarlen) + problem.seqlens_k +
          !problem.score_modifier.empty();
+}
+
+// Query heads of a kv head whose rows are in one tile. What differs from head to head in memory, as
+// masks do, is read by the rows of a single head.
+int heads_packed(const Problem& problem) {
+  const bool by_head =
+      problem.has_mask || problem.has_bias || problem.dropout || !problem.score_modifier.empty();
+  return by_head ? 1 : std::gcd(problem.gqa_group, 64);
+}
+
+// Tiles of a shape.
+int64_t tiles_of(const Problem& problem, const KernelConfig& config, const Shape& shape) {
+  const int packed = heads_packed(problem);
+  return divide_up(shape.seqlen_q, config.block_m / packed) * shape.batch *
+         (shape.heads_q / packed);
 }
 
 // Registers that a consumer's threads hold at most: S, P, O, and what is found out about S ahead.
@@ -167,7 +183,7 @@ struct Work {
   int multiprocessors;
 
   RowsWork of(const Shape& shape) const {
-    const int64_t tiles = divide_up(shape.seqlen_q, config.block_m) * shape.batch * shape.heads_q;
+    const int64_t tiles = tiles_of(problem, config, shape);
     if (tiles > std::numeric_limits<int32_t>::max() / kMostParts) {
       throw_error(FFPA_JIT_UNSUPPORTED,
                   "'{}' takes {} tiles of family wgmma, which counts up to {}: use sdpa",
@@ -209,9 +225,7 @@ class Rows final : public WgmmaSchedule {
                               const DeviceInfo& device) const override {
     KernelConfig config = tile_config(problem);
     const bool uneven = problem.causal || problem.window_left || problem.window_right;
-    const auto tiles = [&](const KernelConfig& c) {
-      return divide_up(shape.seqlen_q, c.block_m) * shape.batch * shape.heads_q;
-    };
+    const auto tiles = [&](const KernelConfig& c) { return tiles_of(problem, c, shape); };
     // Of few waves of blocks, smaller tiles may fill the last one better. They are slower by
     // themselves: by about an eighth.
     const int64_t at_once = std::max(device.multiprocessors, 1);
@@ -274,6 +288,7 @@ class Rows final : public WgmmaSchedule {
     step.context["lse"] = problem.lse;
     set_features(step.context, problem);
     step.context["consumers"] = consumers;
+    step.context["heads_packed"] = heads_packed(problem);
     step.context["block_n"] = config.block_n;
     step.context["k_stages"] = config.num_stages;
     step.context["v_stages"] = v_stages;
@@ -294,7 +309,10 @@ class Rows final : public WgmmaSchedule {
     };
     step.tensor_maps = [problem, config](const ForwardParams& params, const Shape& shape) {
       TensorMapSpecs maps;
-      maps.add() = q_tensor_map(problem, params, shape, 64);
+      const int packed = heads_packed(problem);
+      TensorMapSpec& q = maps.add();
+      q = q_tensor_map(problem, params, shape, 64 / packed);
+      q.box[2] = static_cast<uint32_t>(packed);
       maps.add() = k_tensor_map(problem, params, shape, config.block_n);
       maps.add() = v_tensor_map(problem, params, shape, config.block_n);
       return maps;

@@ -62,6 +62,43 @@ TEST_F(WgmmaRows, CausalWindowsAndLayouts) {
   expect_right(varlen, 5);
 }
 
+// Rows of a tile: some positions of 8, 4 and 2 heads of a group; NaN in V of a hidden key.
+TEST_F(WgmmaRows, HeadsOfAGroupShareTiles) {
+  expect_right({.heads = 16, .heads_kv = 2, .nq = 37, .nk = 300, .d = 64, .dv = 64}, 1);
+  expect_right({.batch = 2,
+                .heads = 12,
+                .heads_kv = 1,
+                .nq = 50,
+                .nk = 150,
+                .d = 128,
+                .dv = 72,
+                .causal = true,
+                .softcap = 5},
+               2);
+  expect_right({.heads = 8, .heads_kv = 1, .nq = 9, .nk = 2100, .d = 64, .dv = 64}, 3);
+  expect_right({.heads = 6, .heads_kv = 1, .nq = 90, .nk = 70, .d = 64, .dv = 64, .window_left = 9},
+               4);
+  CaseSpec varlen{.heads = 8, .heads_kv = 1, .d = 64, .dv = 64, .layout = FFPA_JIT_VARLEN};
+  varlen.causal = true;
+  varlen.lengths_q = {40, 0, 1, 90};
+  varlen.lengths_k = {50, 7, 8, 90};
+  expect_right(varlen, 5);
+  CaseSpec spec{.dtype = FFPA_JIT_BF16, .heads = 4, .heads_kv = 1, .nq = 70, .nk = 70, .d = 64};
+  spec.dv = 64;
+  spec.causal = true;
+  AttentionCase problem(spec, 6);
+  reference::write_element(problem.args().v.data, spec.dtype, 40 * 64 + 3,
+                           std::numeric_limits<float>::quiet_NaN());
+  const ffpa_jit_status status = forward(problem.args());
+  if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
+  ASSERT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
+  const auto result = reference::read_result(problem.args());
+  for (int64_t row = 0; row < 4 * 70; ++row) {
+    EXPECT_EQ(std::isnan(result.o[row * 64 + 3]), row % 70 >= 40) << row;
+    EXPECT_TRUE(std::isfinite(result.o[row * 64 + 4])) << row;
+  }
+}
+
 // Hidden keys whose K and V are NaN: under a mask, beyond the diagonal, past a sequence's end.
 TEST_F(WgmmaRows, WhatIsHiddenHasNoWeight) {
   for (int64_t d : {64, 128, 256}) {

@@ -14,6 +14,8 @@
 namespace ffpa_jit {
 namespace {
 
+constexpr std::string_view kForcedUnavailableRule = "forced-family-unavailable";
+
 using Clock = std::chrono::steady_clock;
 
 double milliseconds_since(Clock::time_point start) {
@@ -178,6 +180,10 @@ std::shared_ptr<const PreparedPlan> Runtime::make_plan(const AttentionCall& call
     prepared->to_host_fallback = true;
     options_.log->info("{}: {}", text_of(call.problem), prepared->reason);
     return prepared;
+  }
+  // Another family than was asked for: said aloud, once for each dispatch.
+  if (prepared->rule == kForcedUnavailableRule) {
+    options_.log->warn("{}: {}", text_of(call.problem), prepared->reason);
   }
   if (planned.tuned) {
     const KernelFamily& family = *planned.route.family;

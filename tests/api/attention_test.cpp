@@ -1,8 +1,11 @@
-// The C ABI end to end on the CPU: right results, plans, empty sizes, caching, logging, several threads.
+// The C ABI end to end on the CPU: right results, plans, empty sizes, caching, logging, several
+// threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -49,6 +52,29 @@ TEST_F(AttentionApi, ForcedPortableFamily) {
   runtime.forward(call.args);
   expect_right(call);
   EXPECT_STREQ(runtime.prepare(call.args).info().family, "portable");
+}
+
+// What was asked for cannot serve: the fallback does, and says so, once.
+TEST_F(AttentionApi, AFamilyThatCannotServeIsReplacedAloud) {
+  std::vector<std::string> warnings;
+  ffpa::RuntimeOptions options = quiet();
+  options.log = [&](ffpa_jit_log_level level, std::string_view message) {
+    if (level == FFPA_JIT_LOG_WARNING) warnings.emplace_back(message);
+  };
+  ffpa::Runtime runtime(options);
+  SmallCall call;
+  call.args.family = "mma";
+  runtime.forward(call.args);
+  runtime.forward(call.args);
+  expect_right(call);
+  const ffpa::Plan plan = runtime.prepare(call.args);
+  EXPECT_STREQ(plan.info().route, "forced-family-unavailable");
+  EXPECT_STRNE(plan.info().family, "mma");
+  EXPECT_THAT(warnings, ::testing::Contains(HasSubstr("mma was asked for (by the call) and cannot "
+                                                      "serve")));
+  EXPECT_EQ(std::count_if(warnings.begin(), warnings.end(),
+                          [](const std::string& w) { return w.find("mma") != w.npos; }),
+            1);
 }
 
 TEST_F(AttentionApi, PlansSayWhatServesAndWhy) {
@@ -106,7 +132,9 @@ TEST_F(AttentionApi, EmptySizesAreNotErrors) {
     runtime.forward(call.args);
     return call;
   };
-  run([](ffpa::Attention& a) { a.q.sizes[0] = a.k.sizes[0] = a.v.sizes[0] = a.o.sizes[0] = a.lse.sizes[0] = 0; });
+  run([](ffpa::Attention& a) {
+    a.q.sizes[0] = a.k.sizes[0] = a.v.sizes[0] = a.o.sizes[0] = a.lse.sizes[0] = 0;
+  });
   run([](ffpa::Attention& a) { a.q.sizes[1] = a.o.sizes[1] = a.lse.sizes[1] = 0; });
   run([](ffpa::Attention& a) { a.q.sizes[2] = a.o.sizes[2] = a.lse.sizes[2] = 0; });
   // No keys: every row sees nothing, so O is 0 and LSE is -inf.
@@ -115,7 +143,8 @@ TEST_F(AttentionApi, EmptySizesAreNotErrors) {
   EXPECT_THAT(no_keys.lse, ::testing::Each(-std::numeric_limits<float>::infinity()));
 }
 
-// Q, K, V and O as slices of one buffer [B, N, 4, H, D]: their address ranges cross, their elements do not.
+// Q, K, V and O as slices of one buffer [B, N, 4, H, D]: their address ranges cross, their elements
+// do not.
 TEST_F(AttentionApi, OutputMayBeASliceOfTheFusedBuffer) {
   constexpr int64_t B = 2, N = 6, H = 2, D = 8, kSlot = H * D, kRow = 4 * kSlot;
   std::vector<float> fused(B * N * kRow);
@@ -123,7 +152,8 @@ TEST_F(AttentionApi, OutputMayBeASliceOfTheFusedBuffer) {
   ffpa::Attention args;
   args.layout = FFPA_JIT_BNHD;
   const auto slice = [&](int64_t slot) {
-    return ffpa::tensor(fused.data() + slot * kSlot, FFPA_JIT_FP32, {B, N, H, D}, {N * kRow, kRow, D, 1});
+    return ffpa::tensor(fused.data() + slot * kSlot, FFPA_JIT_FP32, {B, N, H, D},
+                        {N * kRow, kRow, D, 1});
   };
   args.q = slice(0);
   args.k = slice(1);

@@ -1,4 +1,4 @@
-// The `wgmma` family's schedule for head dims up to 256: templates/cuda/wgmma_rows.cu.j2.
+// The `wgmma` family's schedule for head dims up to 320: templates/cuda/wgmma_rows.cu.j2.
 //
 // A config's numbers: block_m, 64 rows for each consumer warpgroup; block_n keys a tile; num_stages
 // slots for K, and as many for V as shared memory then has room for; num_warps, four for each
@@ -20,7 +20,10 @@ namespace {
 #include "common/wgmma_rows_work.h"
 #undef FFPA_DEVICE
 
-constexpr int kMaxHeadDim = 256;
+constexpr int kMaxHeadDim = 320;
+// Up to here O leaves registers for any feature; past it, for those that need few.
+constexpr int kMaxHeadDimOfAll = 256;
+constexpr int kMinKeys = 32;  // of a tile
 constexpr int kWarpSize = 32;
 constexpr int64_t kSharedBytes = 232448;  // of a block
 constexpr int kMaxStages = 4;
@@ -110,7 +113,8 @@ KernelConfig with_rows(const Problem& problem, KernelConfig config, int block_m,
   config.num_warps = 4 * (consumers_of(config) + 1);
   // A modifier is code for every score of a tile: fewer keep the kernel short.
   if (!problem.score_modifier.empty()) config.block_n = std::min(config.block_n, 64);
-  while (config.block_n > 32 && held_registers(problem, config) > most_held(consumers_of(config))) {
+  while (config.block_n > kMinKeys &&
+         held_registers(problem, config) > most_held(consumers_of(config))) {
     config.block_n -= 16;
   }
   // Masks are read by 64 keys, biases by 32.
@@ -125,12 +129,21 @@ KernelConfig tile_config(const Problem& problem) {
   struct Row {
     int max_columns, block_m, block_n, num_stages;
   };
-  static constexpr Row kPlain[] = {
-      {64, 192, 128, 3}, {128, 192, 80, 3}, {192, 128, 112, 2}, {256, 128, 64, 3}};
-  static constexpr Row kWindowed[] = {
-      {64, 192, 128, 3}, {128, 192, 80, 3}, {192, 128, 112, 2}, {256, 128, 80, 2}};
-  static constexpr Row kModified[] = {
-      {64, 128, 128, 3}, {128, 128, 128, 3}, {192, 128, 96, 2}, {256, 128, 64, 2}};
+  static constexpr Row kPlain[] = {{64, 192, 128, 3},
+                                   {128, 192, 80, 3},
+                                   {192, 128, 112, 2},
+                                   {256, 128, 64, 3},
+                                   {320, 128, 48, 2}};
+  static constexpr Row kWindowed[] = {{64, 192, 128, 3},
+                                      {128, 192, 80, 3},
+                                      {192, 128, 112, 2},
+                                      {256, 128, 80, 2},
+                                      {320, 128, 48, 2}};
+  static constexpr Row kModified[] = {{64, 128, 128, 3},
+                                      {128, 128, 128, 3},
+                                      {192, 128, 96, 2},
+                                      {256, 128, 64, 2},
+                                      {320, 128, 48, 2}};
   const bool windowed = problem.causal || problem.window_left || problem.window_right;
   const auto& rows = has_modifiers(problem) ? kModified : windowed ? kWindowed : kPlain;
   const int columns = std::max(problem.head_dim, problem.head_dim_v);
@@ -151,8 +164,8 @@ void check_config(const Problem& problem, const KernelConfig& config) {
   if (config.block_m != 64 && config.block_m != 128 && config.block_m != 192) {
     refuse("block_m is 64, 128 or 192");
   }
-  if (config.block_n < 32 || config.block_n > 256 || config.block_n % 16 != 0) {
-    refuse("block_n is a multiple of 16 from 32 to 256");
+  if (config.block_n < kMinKeys || config.block_n > 256 || config.block_n % 16 != 0) {
+    refuse(fmt::format("block_n is a multiple of 16 from {} to 256", kMinKeys));
   }
   if (config.num_warps != 4 * (consumers_of(config) + 1)) {
     refuse("num_warps is 4 for each 64 rows of block_m, and 4 more");
@@ -161,7 +174,7 @@ void check_config(const Problem& problem, const KernelConfig& config) {
     refuse(fmt::format("num_stages is 1 to {}", kMaxStages));
   }
   if (config.block_d != 0 || config.cluster != 0) {
-    refuse("block_d and cluster are for head dims past 256");
+    refuse("block_d and cluster are for the schedule of larger head dims");
   }
   if (config.split_kv < 0 || config.split_kv > kMostParts) {
     refuse(fmt::format("split_kv is at most {}", kMostParts));
@@ -170,7 +183,8 @@ void check_config(const Problem& problem, const KernelConfig& config) {
     refuse(fmt::format("its tiles take {} bytes of shared memory, a block has {}",
                        shared_bytes(problem, config, 1), kSharedBytes));
   }
-  if (config.block_n > 32 && held_registers(problem, config) > most_held(consumers_of(config))) {
+  if (config.block_n > kMinKeys &&
+      held_registers(problem, config) > most_held(consumers_of(config))) {
     refuse(fmt::format("S, P and O take {} registers of a thread, of which {} are for them",
                        held_registers(problem, config), most_held(consumers_of(config))));
   }
@@ -214,7 +228,13 @@ struct Work {
 class Rows final : public WgmmaSchedule {
  public:
   bool covers(const Problem& problem) const override {
-    return std::max(problem.head_dim, problem.head_dim_v) <= kMaxHeadDim;
+    const int head_dim = std::max(problem.head_dim, problem.head_dim_v);
+    if (head_dim <= kMaxHeadDimOfAll) return true;
+    KernelConfig least;
+    least.block_m = 128;
+    least.block_n = kMinKeys;
+    return head_dim <= kMaxHeadDim &&
+           held_registers(problem, least) <= most_held(consumers_of(least));
   }
 
   std::optional<std::string> refuses(const Problem& problem) const override {
@@ -247,7 +267,7 @@ class Rows final : public WgmmaSchedule {
   SearchSpace search_space(const Problem&, const Shape&, const DeviceInfo&,
                            TuneMode) const override {
     return {{{&KernelConfig::block_m, {64, 128, 192}},
-             {&KernelConfig::block_n, {64, 80, 96, 112, 128, 144, 160, 176}},
+             {&KernelConfig::block_n, {32, 48, 64, 80, 96, 112, 128, 144, 160, 176}},
              {&KernelConfig::num_stages, {1, 2, 3, 4}},
              {&KernelConfig::num_warps, {8, 12, 16}},
              {&KernelConfig::split_kv, {0, kMostParts}}}};

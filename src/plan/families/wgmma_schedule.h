@@ -15,7 +15,7 @@ class WgmmaSchedule {
  public:
   virtual ~WgmmaSchedule() = default;
 
-  // By head dims alone; they are multiples of 8 from 8 to 1024.
+  // By head dims, multiples of 8 from 8 to 1024, and by what else needs registers.
   virtual bool covers(const Problem&) const = 0;
   // nullopt: can serve. Otherwise the reason, as the family's refuses() gives it. The family has
   // checked target and types.
@@ -28,10 +28,10 @@ class WgmmaSchedule {
   virtual void plan(const Problem&, const KernelConfig&, const DeviceInfo&, Plan&) const = 0;
 };
 
-// Head dims up to 256: each consumer warpgroup owns 64 query rows (cuda/wgmma_rows.cu.j2).
+// Head dims up to 320: each consumer warpgroup owns 64 query rows (cuda/wgmma_rows.cu.j2).
 const WgmmaSchedule& wgmma_rows();
-// Past 256: two warpgroups share 64 query rows, each with some columns of O
-// (cuda/wgmma_columns.cu.j2).
+// Past 256, where the registers of the other do not suffice: two warpgroups share 64 query rows,
+// each with some columns of O (cuda/wgmma_columns.cu.j2).
 const WgmmaSchedule& wgmma_columns();
 
 }  // namespace ffpa_jit

@@ -56,6 +56,22 @@ TEST(WgmmaRowsPlan, EveryMultipleOfEightHasAConfigThatItsOwnRulesAllow) {
   }
 }
 
+// Past 256, this schedule has what leaves registers for O, and the other one the rest.
+TEST(WgmmaRowsPlan, LargerHeadDimsWhereRegistersSuffice) {
+  const auto block_m = [](auto change) {
+    Problem problem = of_dims(320, 320);
+    change(problem);
+    const KernelConfig config =
+        wgmma_family().default_config(problem, shape_of(32, 4096, 4096), h200());
+    EXPECT_NO_THROW(wgmma_family().plan(problem, config, h200())) << text_of(config);
+    return config.block_m;
+  };
+  EXPECT_EQ(block_m([](Problem&) {}), 128);
+  EXPECT_EQ(block_m([](Problem& p) { p.causal = p.window_right = p.lse = true; }), 128);
+  EXPECT_EQ(block_m([](Problem& p) { p.softcap = true; }), 128);
+  EXPECT_EQ(block_m([](Problem& p) { p.head_dim = 328; }), 64);
+}
+
 TEST(WgmmaRowsPlan, RefusesWithReasons) {
   const auto reason = [](auto change, const char* target = "sm_90a") {
     Problem problem;
@@ -152,7 +168,7 @@ TEST(WgmmaRowsPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
   EXPECT_THAT(reason([](KernelConfig& c) { c.block_n = 72; }), HasSubstr("multiple of 16"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.num_warps = 8; }), HasSubstr("num_warps is 4"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.num_stages = 9; }), HasSubstr("num_stages is 1 to"));
-  EXPECT_THAT(reason([](KernelConfig& c) { c.cluster = 2; }), HasSubstr("past 256"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.cluster = 2; }), HasSubstr("larger head dims"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.split_kv = 9; }), HasSubstr("at most 8"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.block_n = 128, c.num_stages = 2; }),
               HasSubstr("bytes of shared memory"));
@@ -171,7 +187,7 @@ TEST_P(WgmmaRowsCompile, DoesNotSpill) {
 // Features one by one and all at once, where registers are scarcest.
 std::vector<std::string> compiled_problems() {
   std::vector<std::string> out;
-  for (int head_dim : {64, 128, 192, 256}) {
+  for (int head_dim : {64, 128, 192, 256, 288, 320}) {
     for (bool causal : {false, true}) {
       Problem problem = of_dims(head_dim, head_dim);
       problem.causal = problem.window_right = causal;
@@ -196,6 +212,9 @@ std::vector<std::string> compiled_problems() {
   }
   out.push_back(text_of(of_dims(192, 128)));
   out.push_back(text_of(of_dims(40, 248)));
+  Problem softcap = of_dims(320, 320);
+  softcap.softcap = softcap.lse = true;
+  out.push_back(text_of(softcap));
   return out;
 }
 

@@ -1,4 +1,4 @@
-// The wgmma family's schedule for head dims up to 256 through the C ABI on an emulated sm_90,
+// The wgmma family's schedule for head dims up to 320 through the C ABI on an emulated sm_90,
 // against the fp64 reference: the named cases. Random ones run in tests/emulator. Every access,
 // copy and barrier of the kernels is checked on the way.
 #include <gtest/gtest.h>
@@ -27,13 +27,15 @@ TEST_F(WgmmaRows, SizesAroundTheTiles) {
 }
 
 TEST_F(WgmmaRows, HeadDims) {
-  for (int64_t d : {8, 24, 72, 96, 136, 192, 200, 256}) {
+  for (int64_t d : {8, 24, 72, 96, 136, 192, 200, 256, 264, 288, 320}) {
     expect_right(
         {.dtype = FFPA_JIT_FP16, .heads = 1, .heads_kv = 1, .nq = 70, .nk = 150, .d = d, .dv = d},
         d);
   }
   expect_right({.heads = 1, .heads_kv = 1, .nq = 70, .nk = 150, .d = 192, .dv = 128}, 1);
   expect_right({.heads = 1, .heads_kv = 1, .nq = 70, .nk = 150, .d = 40, .dv = 248}, 2);
+  expect_right({.heads = 1, .heads_kv = 1, .nq = 70, .nk = 150, .d = 320, .dv = 72}, 3);
+  expect_right({.heads = 1, .heads_kv = 1, .nq = 70, .nk = 150, .d = 72, .dv = 312}, 4);
 }
 
 TEST_F(WgmmaRows, CausalWindowsAndLayouts) {
@@ -54,6 +56,7 @@ TEST_F(WgmmaRows, CausalWindowsAndLayouts) {
                 .causal = true,
                 .row_padding = 8},
                2);
+  expect_right({.nq = 200, .nk = 300, .d = 320, .dv = 320, .causal = true, .lse = true}, 6);
   expect_right({.nq = 270, .nk = 350, .d = 64, .dv = 64, .window_left = 20, .window_right = 5}, 3);
   expect_right({.nq = 250, .nk = 70, .d = 64, .dv = 64, .window_left = 3, .window_right = 0}, 4);
   CaseSpec varlen{.heads = 4, .heads_kv = 2, .d = 64, .dv = 64, .layout = FFPA_JIT_VARLEN};
@@ -199,6 +202,7 @@ TEST_F(WgmmaRows, KeysAreSharedOut) {
   expect_right({.heads = 2, .heads_kv = 1, .nq = 70, .nk = 2100, .d = 64, .dv = 64}, 1);
   expect_right({.heads = 1, .heads_kv = 1, .nq = 200, .nk = 1500, .d = 256, .dv = 256}, 2);
   expect_right({.nq = 300, .nk = 1700, .d = 128, .dv = 72, .causal = true}, 3);
+  expect_right({.heads = 1, .heads_kv = 1, .nq = 70, .nk = 1500, .d = 320, .dv = 320}, 5);
   expect_right({.nq = 70, .nk = 1700, .d = 64, .dv = 64, .mask = "111k", .poison_hidden = true}, 4);
 }
 

@@ -102,6 +102,8 @@ class Basics(Cli):
         self.fails(2, ["train"], "train")
         self.fails(2, ["--no-such-flag"], "run", "--no-such-flag")
         self.fails(2, ["--head-dim"], "run", "--head-dim", "many")
+        for command, flag in (("warmup", "--jobs"), ("warmup", "--seqlen"), ("bench", "--N"), ("tune", "--budget")):
+            self.fails(2, [flag, "0 is not a number above 0"], command, flag, "0")
         self.assertRegex(self.cli("--version").stdout, r"^\d+\.\d+\.\d+\n$")
 
     def test_devices_env_doctor(self):
@@ -127,6 +129,10 @@ class Basics(Cli):
         self.assertEqual(clang["state"], "absent")
         self.assertTrue(clang["cost"] and clang["remedy"])
         self.assertTrue(doctor["ok"], "the portable kernel serves")
+        (doctor,) = self.json("doctor", FFPA_JIT_NVRTC="/nonexistent/libnvrtc.so")
+        nvrtc = [each for each in doctor["findings"] if each["what"] == "compiler nvrtc"][0]
+        self.assertEqual(nvrtc["state"], "absent")
+        self.assertIn("/nonexistent/libnvrtc.so", json.dumps(nvrtc))
 
 
 class Run(Cli):
@@ -356,6 +362,50 @@ class Inspect(Cli):
         self.fails(2, ["sm_12345"], "explain", "--target", "sm_12345")
         self.assertEqual(self.json("cache", "stat")[0]["kernels"], 0)
 
+    CPU_PROBLEM = ("--dtype", "fp32", "--heads", "2", "--seqlen-q", "512", "--head-dim", "64")
+
+    def test_a_cpu_that_is_not_here(self):
+        """A CPU kernel's config depends on threads and cache, so --for says them."""
+        (devices,) = self.json("devices")
+        identity = devices["devices"][0]["identity"]
+        (here,) = self.json("explain", "--device", "cpu", *self.CPU_PROBLEM)
+        (same,) = self.json("explain", "--for", identity, *self.CPU_PROBLEM)
+        for field in ("target", "device_name", "config", "kernels", "shape"):
+            self.assertEqual(here[field], same[field])
+        configs = {}
+        for threads in (1, 64):
+            (out,) = self.json("explain", "--for", f"cpu:x86-64-v4 threads={threads} l2=2M", *self.CPU_PROBLEM)
+            self.assertEqual(out["target"], "cpu:x86-64-v4")
+            configs[threads] = out["config"]
+        self.assertNotEqual(configs[1], configs[64])
+        (out,) = self.json("explain", "--target", "cpu:x86-64-v3", "--for", "threads=64 l2=2048K")
+        self.assertEqual(out["target"], "cpu:x86-64-v3")
+        for wrong, words in (("threads=64 l2=2M", ["names no level"]), ("cpu:x86-64 l2=2M", ["threads=N"]),
+                             ("cpu:x86-64 threads=0 l2=2M", ["threads=N"]), ("cpu:x86-64 threads=2", ["l2=SIZE"]),
+                             ("cpu:x86-64 threads=2 l2=9999999999999999999999K", ["l2=SIZE"]),
+                             ("cpu:x86-64 threads=2 l2=1M smt", ["'smt'"]), ("cpu:vax threads=2 l2=1M", ["cpu:vax"])):
+            self.fails(2, ["--for" if "vax" not in wrong else "", *words], "explain", "--for", wrong)
+        self.fails(2, ["another level"], "explain", "--target", "cpu:x86-64", "--for", "cpu:x86-64-v4 threads=2 l2=1M")
+
+    def test_warmup_for_several_devices(self):
+        arguments = ("warmup", *self.CPU_PROBLEM, "--dry-run", "--for", "H200", "--for", "cpu:x86-64-v3 threads=64 l2=2M")
+        (out,) = self.json(*arguments)
+        self.assertEqual([each["target"] for each in out["problems"][0]["targets"]], ["sm_90a", "cpu:x86-64-v3"])
+        (out,) = self.json(*arguments, "--target", "sm_80,cpu:x86-64-v3,sm_90a")
+        self.assertEqual([each["target"] for each in out["problems"][0]["targets"]], ["sm_80", "cpu:x86-64-v3", "sm_90a"])
+        self.fails(2, ["--for", "H200", "sm_80"], "warmup", *self.CPU_PROBLEM, "--for", "H200", "--target", "sm_80")
+
+    def test_a_kernel_warmed_for_another_cpu_serves_there(self):
+        if not self.compiles_for_cpu():
+            self.skipTest("no compiler for CPU kernels here: nothing is cached")
+        (devices,) = self.json("devices", FFPA_JIT_NUM_THREADS="64")
+        identity = devices["devices"][0]["identity"]
+        self.assertIn("threads=64", identity)
+        (warm,) = self.json("warmup", *self.CPU_PROBLEM, "--for", identity)
+        self.assertEqual(len(warm["compiled"]), 1)
+        states = [self.json("explain", *self.CPU_PROBLEM, FFPA_JIT_NUM_THREADS=n)[0]["cache"] for n in ("64", "1")]
+        self.assertEqual(states, ["hit", "miss"])
+
     def test_source(self):
         (out,) = self.json("source", "--target", "sm_80", "--head-dim", "64")
         self.assertIn("__global__", out["kernels"][0]["source"])
@@ -457,6 +507,19 @@ class Warmup(Cli):
         with open(file, "w") as stream:
             json.dump({"problems": [{"heads": 2, "head_dim": 64, "windw": [1, 0]}]}, stream)
         self.fails(2, [file, "problems[0].windw"], "warmup", file, "--target", "cpu")
+        for problem, words in (({"hedas": 2}, ["problems[0].hedas", "known: heads"]),  # before what is missing
+                               ({"window": [18446744073709551615, 0]}, ["problems[0].window"]),  # -1 if it wrapped
+                               ({"chunk": 9223372036854775808}, ["problems[0].chunk"]),
+                               ({"heads": 4294967298}, ["problems[0].heads", "2147483647"]),
+                               ({"layout": "nhd"}, ["problems[0].layout", "varlen"]),
+                               ({"score_modifier": "score + t0[h]", "modifier_tensors": "t0=fp32:h"},
+                                ["problems[0].modifier_tensors", "list"])):
+            with open(file, "w") as stream:
+                json.dump({"problems": [{"heads": 2, "head_dim": 64, **problem}]}, stream)
+            self.fails(2, [file, *words], "warmup", file, "--target", "cpu")
+        with open(file, "w") as stream:
+            json.dump({"problems": []}, stream)
+        self.fails(2, [file, "one problem or more"], "warmup", file, "--target", "cpu")
         self.fails(2, [self.path("absent.json")], "warmup", self.path("absent.json"))
         self.fails(2, ["sm_91"], "warmup", "--target", "sm_91")
         self.assertEqual(self.json("cache", "stat")[0]["kernels"], 0)
@@ -476,6 +539,14 @@ class Warmup(Cli):
             json.dump({"problems": second["problems"]}, stream)
         (third,) = self.json("warmup", self.path("again.json"), "--target", "cpu")
         self.assertEqual(len(third["cached"]), 1)
+
+    def test_without_a_cache_on_disk_nothing_is_compiled_in_vain(self):
+        with open(self.path("file"), "w"):
+            pass
+        arguments = ("warmup", "--target", "cpu", "--cache-dir", self.path("file", "cache"))
+        self.fails(4, ["no cache on disk", self.path("file"), "--cache-dir"], *arguments)
+        (out,) = self.json(*arguments, "--dry-run")
+        self.assertEqual(len(out["to_compile"]), 1)
 
     def test_no_compiler_is_said(self):
         (out,) = self.json("warmup", "--target", "cpu", "--head-dim", "24", "--family", "sdpa", code=3,

@@ -7,6 +7,7 @@
 
 #include "ffpa-jit/attention_tasks.h"
 #include "ffpa-jit/execution.h"
+#include "ffpa-jit/flag_checks.h"
 #include "ffpa-jit/session.h"
 #include "ffpa-jit/svg.h"
 #include "ffpa-jit/synthetic_inputs.h"
@@ -118,16 +119,7 @@ class Contest {
 
   void prepare(BenchRow& row) {
     const ffpa::Plan plan = runtime_.prepare(args_of(row));
-    const ffpa_jit_plan_info info = plan.info();
-    row.plan.device = info.device;
-    row.plan.target = info.target;
-    row.plan.family = info.family;
-    row.plan.route = info.route;
-    row.plan.reason = info.reason;
-    row.plan.config = info.config;
-    row.plan.problem = info.problem;
-    row.plan.cache_hit = info.cache_hit != 0;
-    row.plan.workspace_bytes = info.workspace_bytes;
+    row.plan = Execution(plan.info());
     // Routing let another serve: its time belongs to another row.
     if (!row.asked.empty() && row.asked != row.plan.family) row.refused = row.plan.reason;
   }
@@ -237,20 +229,20 @@ void add_bench_command(CLI::App& app, Session& session) {
   command->add_option("--N", options->grid.lengths, "Lengths")
       ->capture_default_str()
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("LIST");
   command->add_option("--D", options->grid.head_dims, "Head dims")
       ->capture_default_str()
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("LIST");
   command->add_option("--batch", options->grid.batch, "Batch")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("B");
   command->add_option("--heads", options->grid.heads, "Query heads")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("H");
   command->add_option("--min-time", options->min_ms, "Milliseconds to spend on each row, at least")
       ->capture_default_str()

@@ -43,16 +43,7 @@ class OpenCache {
  public:
   explicit OpenCache(const Session& session) : runtime_(open_runtime(session)) {}
   Store& store() { return inside(runtime_).store(); }
-  Store& on_disk() {
-    const StoreStatistics statistics = store().statistics();
-    if (statistics.path.empty()) {
-      throw_error(FFPA_JIT_CACHE_ERROR, "there is no cache on disk: {}",
-                  statistics.reason.empty()
-                      ? "no directory is set (--cache-dir, FFPA_JIT_CACHE_DIR)"
-                      : statistics.reason);
-    }
-    return store();
-  }
+  Store& on_disk() { return store_on_disk(runtime_); }
 
  private:
   ffpa::Runtime runtime_;

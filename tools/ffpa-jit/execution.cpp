@@ -6,25 +6,20 @@
 #include <algorithm>
 #include <vector>
 
+#include "ffpa-jit/recorded_problem.h"
 #include "ffpa-jit/session.h"
 
 namespace ffpa_jit::cli {
-namespace {
-
-// Keys that the queries of one sequence see, summed.
-double visible_pairs(int64_t queries, int64_t keys, int64_t left, int64_t right) {
-  if (left < 0 && right < 0) return static_cast<double>(queries) * static_cast<double>(keys);
-  double pairs = 0;
-  for (int64_t r = 0; r < queries; ++r) {
-    const int64_t p = r + keys - queries;
-    const int64_t first = left < 0 ? 0 : std::max<int64_t>(0, p - left);
-    const int64_t last = right < 0 ? keys - 1 : std::min(keys - 1, p + right);
-    if (last >= first) pairs += static_cast<double>(last - first + 1);
-  }
-  return pairs;
-}
-
-}  // namespace
+Execution::Execution(const ffpa_jit_plan_info& info)
+    : device(info.device),
+      target(info.target),
+      family(info.family),
+      route(info.route),
+      reason(info.reason),
+      config(info.config),
+      problem(info.problem),
+      cache_hit(info.cache_hit != 0),
+      workspace_bytes(info.workspace_bytes) {}
 
 Json Execution::json() const {
   return Json{
@@ -44,15 +39,7 @@ Json Execution::json() const {
 Execution Executor::prepare(const OnDevice& problem) {
   const ffpa::Plan plan = runtime_.prepare(problem.args());
   const ffpa_jit_plan_info info = plan.info();
-  Execution out;
-  out.device = info.device;
-  out.target = info.target;
-  out.family = info.family;
-  out.route = info.route;
-  out.reason = info.reason;
-  out.config = info.config;
-  out.problem = info.problem;
-  out.workspace_bytes = info.workspace_bytes;
+  Execution out(info);
   // A plan that this process made before comes back with the times of its making, which this
   // problem did not cost.
   const bool first =
@@ -60,7 +47,7 @@ Execution Executor::prepare(const OnDevice& problem) {
           .insert(fmt::format("{} {} {} {} {} {}", info.device, info.problem, info.config,
                               info.generate_ms, info.compile_ms, info.load_ms))
           .second;
-  out.cache_hit = info.cache_hit != 0 || !first;
+  out.cache_hit = out.cache_hit || !first;
   if (first) {
     out.generate_ms = info.generate_ms;
     out.compile_ms = info.compile_ms;

@@ -10,6 +10,9 @@
 namespace ffpa_jit::cli {
 
 struct Execution {
+  Execution() = default;
+  explicit Execution(const ffpa_jit_plan_info& info);  // without its times
+
   std::string device, target, family, route, reason, config, problem;
   bool cache_hit = false;
   size_t workspace_bytes = 0;

@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "ffpa-jit/device_choice.h"
 #include "ffpa-jit/inspection.h"
 #include "ffpa-jit/session.h"
 #include "plan/shape_class.h"
@@ -15,8 +16,7 @@ namespace ffpa_jit::cli {
 namespace {
 
 struct ExplainOptions {
-  std::string device = "cpu";
-  std::string target, device_name;
+  DeviceFlags device;
   ProblemFlags problem;
 };
 
@@ -132,8 +132,10 @@ class Alternatives {
 };
 
 void print_text(const Json& out) {
-  for (const char* field : {"device", "target", "problem", "shape", "family", "route", "reason",
-                            "config", "tuning", "cache"}) {
+  fmt::print("{:<9}{} ({})\n", "device", out["device"].get<std::string>(),
+             out["device_name"].get<std::string>());
+  for (const char* field :
+       {"target", "problem", "shape", "family", "route", "reason", "config", "tuning", "cache"}) {
     fmt::print("{:<9}{}\n", field, out[field].get<std::string>());
   }
   fmt::print("\nfamilies, in order of preference:\n");
@@ -156,16 +158,7 @@ void print_text(const Json& out) {
 int explain(const Session& session, const ExplainOptions& options) {
   const ProblemSpec spec = options.problem.spec();
   const ffpa::Runtime runtime = open_runtime(session);
-  DeviceRef ref;
-  DeviceInfo device;
-  if (options.target.empty() && options.device_name.empty()) {
-    ref = parse_device(options.device);
-    device = inside(runtime).devices().open(ref)->info();
-  } else {
-    device = device_for_target(
-        runtime, target_or_device_target(options.target, options.device_name), options.device_name);
-    ref = device_ref_of(device.target);
-  }
+  const auto [ref, device] = options.device.choose(runtime);
   const Inspection seen = inspect(runtime, DescribedProblem(spec, ref).call(), device);
   Json out = seen.json();
   out["device_name"] = device.name;
@@ -215,16 +208,7 @@ void add_explain_command(CLI::App& app, Session& session) {
       "Say which kernel family serves a problem, by which rule, with which config, and what would "
       "change that.\n"
       "Compiles nothing and needs no GPU: with --target, for a device that is not here.");
-  command->add_option("--device", options->device, "cpu, cuda, cuda:N")
-      ->capture_default_str()
-      ->type_name("DEVICE");
-  command
-      ->add_option("--target", options->target, "Instead of --device: cpu:x86-64-v3, sm_90a, ...")
-      ->type_name("TARGET");
-  command
-      ->add_option("--for", options->device_name,
-                   "The GPU meant, as its driver names it: \"NVIDIA H200\"")
-      ->type_name("NAME");
+  options->device.add_to(*command);
   options->problem.add_to(*command);
   add_common_options(*command, session);
   command->footer("Example: ffpa-jit explain --target sm_90a --dtype bf16 --head-dim 512 --causal");

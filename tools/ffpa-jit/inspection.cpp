@@ -3,8 +3,6 @@
 
 #include "api/attention_args.h"
 #include "base/error.h"
-#include "device/cuda/cuda_device.h"
-#include "ffpa-jit/known_devices.h"
 #include "plan/shape_class.h"
 
 namespace ffpa_jit::cli {
@@ -62,50 +60,6 @@ std::unique_ptr<HostProblem> describe_problem(const ProblemSpec& spec, const Dev
   problem->args.family = problem->family.empty() ? nullptr : problem->family.c_str();
   problem->name = short_text(spec);
   return problem;
-}
-
-DeviceInfo device_for_target(const ffpa::Runtime& runtime, const std::string& text,
-                             const std::string& device_name) {
-  const Target target = parse_target(text);
-  switch (target.kind) {
-    case TargetKind::kCpu: {
-      DeviceInfo info = inside(runtime).devices().open({TargetKind::kCpu, 0})->info();
-      if (text != "cpu") info.target = target;
-      return info;
-    }
-    case TargetKind::kCuda: {
-      if (device_name.empty()) {
-        for (DeviceInfo& here : list_cuda_devices(nullptr)) {
-          if (here.target.compute_capability() != target.compute_capability()) continue;
-          here.target = target;
-          return here;
-        }
-      }
-      return known_cuda_device(target, device_name);
-    }
-    case TargetKind::kEmulator: {
-      if (target.compute_capability() == 0) break;
-      return inside(runtime).devices().open(device_ref_of(target))->info();
-    }
-    case TargetKind::kHip:
-      break;
-  }
-  throw_error(FFPA_JIT_UNSUPPORTED,
-              "target {} is known, but this release has no kernels for it; allowed: cpu, "
-              "cpu:LEVEL, sm_75 to sm_121a, emu:sm_75 to emu:sm_121a",
-              text);
-}
-
-DeviceRef device_ref_of(const Target& target) {
-  if (target.kind == TargetKind::kCuda) return {TargetKind::kCuda, 0};
-  if (target.kind == TargetKind::kEmulator) {
-    return {TargetKind::kEmulator, target.compute_capability()};
-  }
-  return {TargetKind::kCpu, 0};
-}
-
-std::string target_or_device_target(const std::string& target, const std::string& device_name) {
-  return target.empty() ? known_device_target(device_name) : target;
 }
 
 }  // namespace ffpa_jit::cli

@@ -33,16 +33,4 @@ Inspection inspect(const ffpa::Runtime& runtime, const ffpa_jit_attention_args& 
 // A HostProblem without memory.
 std::unique_ptr<HostProblem> describe_problem(const ProblemSpec& spec, const DeviceRef& device);
 
-// The device that a --target stands for: this machine's CPU (capped), or a GPU that need not be
-// present, by its name or by its architecture (known_devices.h), or an emulated one. Throws Error
-// INVALID_ARGUMENT, UNSUPPORTED.
-DeviceInfo device_for_target(const ffpa::Runtime& runtime, const std::string& target,
-                             const std::string& device_name);
-
-// The device of this machine, or an emulated one, that a call for `target` names.
-DeviceRef device_ref_of(const Target& target);
-
-// `target`, or that of the named device where it is empty.
-std::string target_or_device_target(const std::string& target, const std::string& device_name);
-
 }  // namespace ffpa_jit::cli

@@ -7,10 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <optional>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "device/cpu/cpu_device.h"
 
 namespace ffpa_jit::cli {
 namespace {
@@ -84,10 +88,85 @@ const KnownDevice& by_name(const std::string& name) {
   return *found;
 }
 
+// A CPU's description in pieces; without a word of the form key=value or cpu:LEVEL it is none.
+struct CpuWords {
+  std::string name, level, threads, l2, unknown;
+  bool found = false;
+};
+
+CpuWords words_of(const std::string& description) {
+  CpuWords words;
+  std::istringstream stream(description);
+  size_t end_of_name = 0;
+  for (std::string word; stream >> word;) {
+    if (word.starts_with("cpu:")) {
+      words.level = word;
+    } else if (word.starts_with("threads=")) {
+      words.threads = word.substr(8);
+    } else if (word.starts_with("l2=")) {
+      words.l2 = word.substr(3);
+    } else {
+      if (words.found)
+        words.unknown = word;
+      else
+        end_of_name = stream.eof() ? description.size() : static_cast<size_t>(stream.tellg());
+      continue;
+    }
+    words.found = true;
+  }
+  words.name = description.substr(0, end_of_name);  // its own spaces are part of an identity
+  return words;
+}
+
+std::optional<int64_t> number_of(std::string_view text, int64_t most) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number >= 0 && number <= most ? std::optional(number) : std::nullopt;
+}
+
 }  // namespace
 
-std::string known_device_target(const std::string& name) {
-  const int capability = by_name(name).capability;
+bool describes_cpu(const std::string& description) { return words_of(description).found; }
+
+DeviceInfo described_cpu(const std::string& description, const std::optional<Target>& target) {
+  const CpuWords words = words_of(description);
+  const auto refuse = [&](const std::string& what) {
+    throw_error(
+        FFPA_JIT_INVALID_ARGUMENT,
+        "--for: '{}' {}; a CPU is described by its level, threads and L2 cache of one core, "
+        "as in \"cpu:x86-64-v4 threads=64 l2=2M\" (on that machine: the identity that "
+        "`ffpa-jit devices --json` prints)",
+        description, what);
+  };
+  if (!words.unknown.empty()) refuse(fmt::format("has the word '{}'", words.unknown));
+  DeviceInfo info;
+  if (words.level.empty() && !target) refuse("names no level");
+  info.target = words.level.empty() ? *target : parse_target(words.level);
+  if (target && info.target != *target) {
+    refuse(fmt::format("is of another level than --target {}", text_of(*target)));
+  }
+  info.multiprocessors = static_cast<int>(number_of(words.threads, 4096).value_or(0));
+  if (info.multiprocessors == 0) refuse("does not say threads=N, 1 to 4096");
+  std::string l2 = words.l2;
+  int shift = 0;
+  if (!l2.empty() && (l2.back() == 'K' || l2.back() == 'M')) {
+    shift = l2.back() == 'K' ? 10 : 20;
+    l2.pop_back();
+  }
+  info.shared_bytes_per_block = number_of(l2, int64_t{1} << 30).value_or(0) << shift;
+  if (info.shared_bytes_per_block < 1024 || info.shared_bytes_per_block > int64_t{1} << 30) {
+    refuse("does not say l2=SIZE, 1K to 1024M");
+  }
+  info.name = words.name.empty() ? "CPU" : words.name;
+  info.text = "cpu";
+  info.identity = cpu_identity(info);
+  return info;
+}
+
+std::string target_described_by(const std::string& description) {
+  if (describes_cpu(description)) return text_of(described_cpu(description, std::nullopt).target);
+  const int capability = by_name(description).capability;
   // The targets with instructions of their own architecture only, which kernels want.
   return fmt::format("sm_{}{}", capability, capability >= 90 ? "a" : "");
 }

@@ -12,9 +12,6 @@
 namespace ffpa_jit::cli {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Layout>, 3> kLayouts = {
-    {{"bhnd", Layout::kBhnd}, {"bnhd", Layout::kBnhd}, {"varlen", Layout::kVarlen}}};
-
 int64_t parse_int(std::string_view text, std::string_view flag) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -23,6 +20,12 @@ int64_t parse_int(std::string_view text, std::string_view flag) {
   }
   return value;
 }
+
+ffpa_jit_tensor shaped(DType dtype, std::initializer_list<int64_t> sizes) {
+  return ffpa::tensor(nullptr, c_dtype(dtype), sizes);
+}
+
+}  // namespace
 
 ffpa_jit_dtype c_dtype(DType dtype) {
   switch (dtype) {
@@ -39,12 +42,6 @@ ffpa_jit_dtype c_dtype(DType dtype) {
   }
   return FFPA_JIT_FP32;
 }
-
-ffpa_jit_tensor shaped(DType dtype, std::initializer_list<int64_t> sizes) {
-  return ffpa::tensor(nullptr, c_dtype(dtype), sizes);
-}
-
-}  // namespace
 
 MaskSpec parse_mask(std::string_view text) {
   MaskSpec mask;
@@ -275,13 +272,12 @@ ProblemSpec ProblemFlags::spec() const {
     throw_error(FFPA_JIT_INVALID_ARGUMENT, "--dtype is '{}'; allowed: fp32, fp16, bf16", dtype_);
   }
   spec.dtype = *dtype;
-  const auto layout = std::find_if(kLayouts.begin(), kLayouts.end(),
-                                   [&](const auto& row) { return row.first == layout_; });
-  if (layout == kLayouts.end()) {
+  const auto layout = layout_of(layout_);
+  if (!layout) {
     throw_error(FFPA_JIT_INVALID_ARGUMENT, "--layout is '{}'; allowed: bhnd, bnhd, varlen",
                 layout_);
   }
-  spec.layout = layout->second;
+  spec.layout = *layout;
   spec.mask = parse_mask(mask_);
   if (!window_.empty()) {
     const size_t comma = window_.find(',');

@@ -74,6 +74,9 @@ class DescribedProblem {
   ffpa::Attention args_;
 };
 
+// Of the C ABI.
+ffpa_jit_dtype c_dtype(DType dtype);
+
 // Lengths of a varlen batch, and their prefix sums as cu_seqlens has them.
 std::vector<int32_t> varlen_offsets(int64_t batch, int64_t longest);
 

@@ -90,26 +90,29 @@ std::vector<int32_t> sequence_offsets(int64_t batch, int64_t total, int64_t long
   return offsets;
 }
 
+double visible_pairs(int64_t queries, int64_t keys, int64_t left, int64_t right) {
+  if (left < 0 && right < 0) return static_cast<double>(queries) * static_cast<double>(keys);
+  double pairs = 0;
+  for (int64_t r = 0; r < queries; ++r) {
+    const int64_t p = r + keys - queries;
+    const int64_t first = left < 0 ? 0 : std::max<int64_t>(0, p - left);
+    const int64_t last = right < 0 ? keys - 1 : std::min(keys - 1, p + right);
+    if (last >= first) pairs += static_cast<double>(last - first + 1);
+  }
+  return pairs;
+}
+
 double flops_of(const RecordedProblem& r) {
   const Shape& s = r.shape;
   const int64_t left = r.window_left, right = r.problem.causal ? 0 : r.window_right;
-  const auto visible = [&](int64_t queries, int64_t keys) {
-    double pairs = 0;
-    for (int64_t q = 0; q < queries; ++q) {
-      const int64_t p = q + keys - queries;
-      const int64_t first = left < 0 ? 0 : std::max<int64_t>(0, p - left);
-      const int64_t last = right < 0 ? keys - 1 : std::min(keys - 1, p + right);
-      if (last >= first) pairs += static_cast<double>(last - first + 1);
-    }
-    return pairs;
-  };
   double pairs = 0;
   if (r.problem.layout == Layout::kVarlen) {
     const auto q = sequence_offsets(s.batch, s.total_q, s.seqlen_q);
     const auto k = sequence_offsets(s.batch, s.total_k, s.seqlen_k);
-    for (size_t i = 0; i + 1 < q.size(); ++i) pairs += visible(q[i + 1] - q[i], k[i + 1] - k[i]);
+    for (size_t i = 0; i + 1 < q.size(); ++i)
+      pairs += visible_pairs(q[i + 1] - q[i], k[i + 1] - k[i], left, right);
   } else {
-    pairs = visible(s.seqlen_q, s.seqlen_k) * static_cast<double>(s.batch);
+    pairs = visible_pairs(s.seqlen_q, s.seqlen_k, left, right) * static_cast<double>(s.batch);
   }
   return 2.0 * (r.problem.head_dim + r.problem.head_dim_v) * pairs * static_cast<double>(s.heads_q);
 }

@@ -35,6 +35,8 @@ std::vector<RecordedProblem> read_record_file(const std::filesystem::path& path)
 // the longest, the others share the rest. Prefix sums, as cu_seqlens has them.
 std::vector<int32_t> sequence_offsets(int64_t batch, int64_t total, int64_t longest);
 
+// Keys that the queries of one sequence see under a window, summed; negative = unlimited.
+double visible_pairs(int64_t queries, int64_t keys, int64_t left, int64_t right);
 // Floating-point operations of its products, for the visible pairs that causal and windows leave.
 double flops_of(const RecordedProblem& problem);
 

@@ -45,6 +45,19 @@ ffpa::Runtime open_runtime(const Session& session, const RuntimeSettings& settin
   return ffpa::Runtime(std::move(options));
 }
 
+Store& store_on_disk(const ffpa::Runtime& runtime) {
+  Store& store = inside(runtime).store();
+  const StoreStatistics statistics = store.statistics();
+  if (statistics.path.empty()) {
+    throw_error(
+        FFPA_JIT_CACHE_ERROR,
+        "there is no cache on disk: {}; name a directory that you own and can write to with "
+        "--cache-dir or FFPA_JIT_CACHE_DIR",
+        statistics.reason.empty() ? "no directory is set" : statistics.reason);
+  }
+  return store;
+}
+
 namespace {
 
 int report(ffpa_jit_status status, const char* message) {

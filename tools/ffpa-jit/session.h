@@ -48,6 +48,10 @@ ffpa::Runtime open_runtime(const Session& session, const RuntimeSettings& settin
 // What inspection looks into.
 inline Runtime& inside(const ffpa::Runtime& runtime) { return runtime.get()->runtime; }
 
+// Its cache, for commands that would work in vain without one. Throws Error CACHE_ERROR where it is
+// in memory only.
+Store& store_on_disk(const ffpa::Runtime& runtime);
+
 // Runs the action; an error becomes one line on stderr and an exit code.
 int run_guarded(const Session& session);
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 
+#include "ffpa-jit/device_choice.h"
 #include "ffpa-jit/disassembly.h"
 #include "ffpa-jit/inspection.h"
 #include "ffpa-jit/session.h"
@@ -14,8 +15,7 @@ namespace ffpa_jit::cli {
 namespace {
 
 struct SourceOptions {
-  std::string device = "cpu";
-  std::string target, device_name;
+  DeviceFlags device;
   ProblemFlags problem;
   bool machine_code = false;
 };
@@ -23,16 +23,7 @@ struct SourceOptions {
 int source(const Session& session, const SourceOptions& options) {
   const ProblemSpec spec = options.problem.spec();
   const ffpa::Runtime runtime = open_runtime(session);
-  DeviceRef ref;
-  DeviceInfo device;
-  if (options.target.empty() && options.device_name.empty()) {
-    ref = parse_device(options.device);
-    device = inside(runtime).devices().open(ref)->info();
-  } else {
-    device = device_for_target(
-        runtime, target_or_device_target(options.target, options.device_name), options.device_name);
-    ref = device_ref_of(device.target);
-  }
+  const auto [ref, device] = options.device.choose(runtime);
   const Inspection seen = inspect(runtime, DescribedProblem(spec, ref).call(), device);
   Json kernels = Json::array();
   for (size_t i = 0; i < seen.planned.sources.size(); ++i) {
@@ -79,14 +70,7 @@ void add_source_command(CLI::App& app, Session& session) {
                                          "Print the generated source of a problem's kernels, or "
                                          "their machine code (SASS through nvdisasm or cuobjdump,\n"
                                          "x86 through objdump, where one of them is installed).");
-  command->add_option("--device", options->device, "cpu, cuda, cuda:N")
-      ->capture_default_str()
-      ->type_name("DEVICE");
-  command
-      ->add_option("--target", options->target, "Instead of --device: cpu:x86-64-v3, sm_90a, ...")
-      ->type_name("TARGET");
-  command->add_option("--for", options->device_name, "The GPU meant, as its driver names it")
-      ->type_name("NAME");
+  options->device.add_to(*command);
   command->add_flag("--machine-code", options->machine_code,
                     "Compile (or take from the cache), then disassemble");
   options->problem.add_to(*command);

@@ -14,22 +14,6 @@ namespace {
 constexpr size_t kBlock = 1'000'003;
 constexpr uint64_t kSeed = 2024;
 
-ffpa_jit_dtype c_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::kFp16:
-      return FFPA_JIT_FP16;
-    case DType::kBf16:
-      return FFPA_JIT_BF16;
-    case DType::kBool:
-      return FFPA_JIT_BOOL;
-    case DType::kInt32:
-      return FFPA_JIT_INT32;
-    case DType::kFp32:
-      break;
-  }
-  return FFPA_JIT_FP32;
-}
-
 std::vector<std::byte> random_block(DType dtype) {
   std::mt19937_64 random(kSeed);
   std::normal_distribution<float> normal;

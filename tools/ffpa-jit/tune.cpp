@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "ffpa-jit/device_tuner.h"
+#include "ffpa-jit/flag_checks.h"
 #include "io/file.h"
 #include "tune/shape_bucket.h"
 #include "tune/tuning_file.h"
@@ -223,12 +224,12 @@ void add_tune_command(CLI::App& app, Session& session) {
   command->add_option("--D", options->grid.head_dims, "Of --full-tasks: head dims")
       ->capture_default_str()
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("LIST");
   command->add_option("--N", options->grid.lengths, "Of --full-tasks: lengths")
       ->capture_default_str()
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("LIST");
   command->add_option("--dtypes", options->grid.dtypes, "Of --full-tasks: element types")
       ->capture_default_str()
@@ -249,23 +250,23 @@ void add_tune_command(CLI::App& app, Session& session) {
   command
       ->add_option("--budget", options->budget_s,
                    "Seconds of measuring a problem (default: 4, with max 30)")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("S");
   command
       ->add_option("--max-candidates", options->max_candidates,
                    "Configs a problem, at most (default: 32, with max 512)")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("N");
   command
       ->add_option("--time-limit", options->run_limit_s,
                    "Seconds after which a candidate that does not end is killed")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("S");
   command
       ->add_option("--jobs", options->jobs,
                    "Kernels compiled at a time on each device (default: the cores, shared out)")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("N");
   command
       ->add_option("--threads", options->threads, "CPU threads that attention uses (default: all)")

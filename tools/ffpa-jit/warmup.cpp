@@ -1,11 +1,16 @@
 // ffpa-jit warmup: compile kernels ahead of their use, for this machine or for others.
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "device/cuda/cuda_device.h"
+#include "ffpa-jit/device_choice.h"
+#include "ffpa-jit/flag_checks.h"
 #include "ffpa-jit/inspection.h"
 #include "ffpa-jit/known_devices.h"
 #include "ffpa-jit/session.h"
@@ -19,7 +24,7 @@ struct WarmupOptions {
   ProblemFlags problem;
   std::vector<std::string> targets;
   std::vector<std::string> phases = {"prefill", "decode"};
-  std::string device_name;
+  std::vector<std::string> descriptions;  // of devices, --for
   int64_t seqlen = 2048;
   int jobs = 0;
 };
@@ -71,15 +76,54 @@ struct Assignment {
   }
 };
 
-std::vector<std::string> targets_of(const WarmupOptions& options) {
-  if (!options.targets.empty()) return options.targets;
-  if (!options.device_name.empty()) return {known_device_target(options.device_name)};
-  std::vector<std::string> targets{"cpu"};
-  for (const DeviceInfo& device : list_cuda_devices(nullptr)) {
-    const std::string text = text_of(device.target);
-    if (std::find(targets.begin(), targets.end(), text) == targets.end()) targets.push_back(text);
+struct WantedDevice {
+  std::string target;
+  std::string description;  // empty: this machine's, or a typical one
+};
+
+// Each target with the descriptions that are of its kind: a CPU's, or a GPU's of its architecture.
+std::vector<WantedDevice> wanted_devices(const WarmupOptions& options) {
+  std::vector<WantedDevice> wanted;
+  if (options.targets.empty()) {
+    for (const std::string& text : options.descriptions) {
+      wanted.push_back({target_described_by(text), text});
+    }
+    if (!wanted.empty()) return wanted;
+    wanted.push_back({"cpu", ""});
+    std::set<std::string> seen;
+    for (const DeviceInfo& device : list_cuda_devices(nullptr)) {
+      const std::string text = text_of(device.target);
+      if (seen.insert(text).second) wanted.push_back({text, ""});
+    }
+    return wanted;
   }
-  return targets;
+  std::set<std::string> used;
+  for (const std::string& text : options.targets) {
+    const Target target = parse_target(text);
+    const size_t before = wanted.size();
+    for (const std::string& description : options.descriptions) {
+      if (!describes_cpu(description)) {
+        const Target described = parse_target(target_described_by(description));
+        if (target.kind != TargetKind::kCuda ||
+            target.compute_capability() != described.compute_capability()) {
+          continue;
+        }
+      } else if (target.kind != TargetKind::kCpu) {
+        continue;
+      }
+      wanted.push_back({text, description});
+      used.insert(description);
+    }
+    if (wanted.size() == before) wanted.push_back({text, ""});
+  }
+  for (const std::string& description : options.descriptions) {
+    if (used.contains(description)) continue;
+    throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                "--for: '{}' is a device of none of the targets {}; name its target too, or leave "
+                "--target out to compile for what --for names",
+                description, fmt::join(options.targets, ", "));
+  }
+  return wanted;
 }
 
 WarmupList problems_of(const WarmupOptions& options) {
@@ -116,9 +160,10 @@ class Warmup {
         runtime_(open_runtime(session)) {}
 
   int run() {
+    if (!session_.dry_run) store_on_disk(runtime_);  // else all would be lost at the end
     const auto start = std::chrono::steady_clock::now();
-    for (const std::string& target : targets_of(options_)) {
-      const DeviceInfo device = device_for_target(runtime_, target, options_.device_name);
+    for (const WantedDevice& wanted : wanted_devices(options_)) {
+      const ChosenDevice device = device_for_target(runtime_, wanted.target, wanted.description);
       for (size_t i = 0; i < list_.problems.size(); ++i) {
         for (const int64_t seqlen_q : list_.problems[i].seqlens_q) assign(i, seqlen_q, device);
       }
@@ -126,19 +171,20 @@ class Warmup {
     if (!session_.dry_run) compile();
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     session_.json ? print_json(json()) : print_tables();
+    if (!session_.dry_run) store_on_disk(runtime_);  // it may have filled up meanwhile
     return exit_code();
   }
 
  private:
-  void assign(size_t index, int64_t seqlen_q, const DeviceInfo& device) {
+  void assign(size_t index, int64_t seqlen_q, const ChosenDevice& device) {
     Assignment out;
     out.problem = index;
     out.seqlen_q = seqlen_q;
-    out.target = text_of(device.target);
-    out.device = device.name;
+    out.target = text_of(device.info.target);
+    out.device = device.info.name;
     try {
-      const DeviceRef ref = device_ref_of(device.target);
-      const Inspection seen = inspect(runtime_, DescribedProblem(spec_of(out), ref).call(), device);
+      const Inspection seen =
+          inspect(runtime_, DescribedProblem(spec_of(out), device.ref).call(), device.info);
       out.family = seen.family;
       out.config = seen.config;
       for (size_t i = 0; i < seen.keys.size(); ++i) {
@@ -289,7 +335,7 @@ class Warmup {
       }
     }
     fmt::print(
-        stderr, "{} kernels: {} compiled, {} cached, {} failed{} in {:.1f} s\n", kernels_.size(),
+        stderr, "kernels: {} compiled, {} cached, {} failed{} in {:.1f} s\n",
         count(KernelState::kCompiled), count(KernelState::kCached), count(KernelState::kFailed),
         session_.dry_run ? fmt::format(", {} to compile (dry run)", count(KernelState::kMissing))
                          : "",
@@ -340,9 +386,11 @@ void add_warmup_command(CLI::App& app, Session& session) {
       ->allow_extra_args(false)
       ->type_name("LIST");
   command
-      ->add_option("--for", options->device_name,
-                   "The GPU that will run them, as its driver names it (default: a typical one of "
-                   "the target)")
+      ->add_option("--for", options->descriptions,
+                   "The devices that will run them, repeatable: a GPU as its driver names it "
+                   "(default: a typical one of the target), a CPU as \"cpu:x86-64-v4 threads=64 "
+                   "l2=2M\" (default: this machine's)")
+      ->allow_extra_args(false)
       ->type_name("NAME");
   command
       ->add_option("--phase", options->phases,
@@ -354,10 +402,10 @@ void add_warmup_command(CLI::App& app, Session& session) {
       ->type_name("LIST");
   command->add_option("--seqlen", options->seqlen, "Of a model: the length to compile for")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("N");
   command->add_option("--jobs", options->jobs, "Kernels compiled at a time (default: one per core)")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->type_name("N");
   command->add_flag("--dry-run", session.dry_run,
                     "Say what would be compiled and what is cached; compile nothing");

@@ -15,42 +15,52 @@ namespace {
 
 constexpr uint64_t kFileLimit = uint64_t{64} << 20;
 
-std::string_view layout_name(Layout layout) {
-  return layout == Layout::kBhnd ? "bhnd" : layout == Layout::kBnhd ? "bnhd" : "varlen";
-}
+// Every field of a problem; `targets` and `refused` are what warmup prints about it, and no part of
+// it.
+constexpr std::array kFields = {
+    "heads",          "kv_heads",         "head_dim",   "head_dim_v", "batch",     "seqlen_q",
+    "seqlen_k",       "causal",           "window",     "softcap",    "dropout",   "mask",
+    "dtype",          "layout",           "lse",        "sinks",      "seqlens_k", "page_size",
+    "score_modifier", "modifier_tensors", "accumulate", "family",     "layers",    "chunk",
+    "layer_type",     "targets",          "refused"};
 
-// One object of "problems", read field by field; a field nobody asked for is an error.
+// One object of "problems", read field by field; a field that no problem has is an error.
 class ProblemFields {
  public:
   ProblemFields(const nlohmann::json& object, std::string path, const std::string& file)
       : object_(object), path_(std::move(path)), file_(file) {
     if (!object.is_object())
       throw_error(FFPA_JIT_INVALID_ARGUMENT, "{}: {} is not an object", file, path_);
+    for (const auto& [key, value] : object.items()) {
+      if (std::find(kFields.begin(), kFields.end(), key) == kFields.end()) {
+        fail(key, fmt::format("is not known; known: {}", fmt::join(kFields, ", ")));
+      }
+    }
   }
   [[noreturn]] void fail(std::string_view field, std::string_view what) const {
     throw_error(FFPA_JIT_INVALID_ARGUMENT, "{}: field '{}.{}' {}", file_, path_, field, what);
   }
   template <typename T>
-  T get(const char* field, T otherwise, std::string_view wanted) {
-    known_.push_back(field);
-    const auto it = object_.find(field);
-    if (it == object_.end() || it->is_null()) return otherwise;
-    const bool fits = std::is_same_v<T, bool>          ? it->is_boolean()
-                      : std::is_same_v<T, std::string> ? it->is_string()
-                      : std::is_same_v<T, double>      ? it->is_number()
-                                                       : it->is_number_integer();
+  T get(const char* field, T otherwise, std::string_view wanted) const {
+    const nlohmann::json* value = find(field);
+    if (!value) return otherwise;
+    const bool fits = std::is_same_v<T, bool>          ? value->is_boolean()
+                      : std::is_same_v<T, std::string> ? value->is_string()
+                      : std::is_same_v<T, double>      ? value->is_number()
+                                                       : is_int64(*value);
     if (!fits) fail(field, fmt::format("is not {}", wanted));
-    return it->get<T>();
+    return value->get<T>();
   }
-  int64_t size(const char* field, int64_t otherwise) {
+  int64_t size(const char* field, int64_t otherwise) const {
+    if (!find(field)) return otherwise;
     const int64_t value = get<int64_t>(field, otherwise, "a whole number");
-    if (object_.contains(field) && (value < 1 || value > INT32_MAX)) {
+    if (value < 1 || value > INT32_MAX) {
       fail(field, fmt::format("is {}; allowed: 1 to {}", value, INT32_MAX));
     }
     return value;
   }
   // A number, or a list of them.
-  std::vector<int64_t> sizes(const char* field, int64_t otherwise) {
+  std::vector<int64_t> sizes(const char* field, int64_t otherwise) const {
     const nlohmann::json* value = find(field);
     if (!value) return {otherwise};
     const nlohmann::json list = value->is_array() ? *value : nlohmann::json::array({*value});
@@ -65,24 +75,20 @@ class ProblemFields {
     }
     return out;
   }
-  const nlohmann::json* find(const char* field) {
-    known_.push_back(field);
+  const nlohmann::json* find(const char* field) const {
     const auto it = object_.find(field);
     return it == object_.end() || it->is_null() ? nullptr : &*it;
   }
-  void refuse_the_rest() const {
-    for (const auto& [key, value] : object_.items()) {
-      if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
-        fail(key, fmt::format("is not known; known: {}", fmt::join(known_, ", ")));
-      }
-    }
+  // A whole number that int64_t holds: nlohmann's own conversion would wrap.
+  static bool is_int64(const nlohmann::json& value) {
+    return value.is_number_integer() &&
+           (!value.is_number_unsigned() || value.get<uint64_t>() <= uint64_t{INT64_MAX});
   }
 
  private:
   const nlohmann::json& object_;
   std::string path_;
   const std::string& file_;
-  std::vector<std::string> known_;
 };
 
 WarmupProblem problem_of(const nlohmann::json& object, const std::string& path,
@@ -111,20 +117,18 @@ WarmupProblem problem_of(const nlohmann::json& object, const std::string& path,
   }
   spec.dtype = dtype.value_or(*parsed);
   const std::string layout = fields.get<std::string>("layout", "bhnd", "a text");
-  if (layout != "bhnd" && layout != "bnhd" && layout != "varlen") {
+  if (!layout_of(layout)) {
     fields.fail("layout", fmt::format("is '{}'; allowed: bhnd, bnhd, varlen", layout));
   }
-  spec.layout = layout == "bhnd"   ? Layout::kBhnd
-                : layout == "bnhd" ? Layout::kBnhd
-                                   : Layout::kVarlen;
+  spec.layout = *layout_of(layout);
   try {
     spec.mask = parse_mask(fields.get<std::string>("mask", "", "a text"));
   } catch (const Error& error) {
     fields.fail("mask", error.what());
   }
   if (const nlohmann::json* window = fields.find("window")) {
-    if (!window->is_array() || window->size() != 2 || !(*window)[0].is_number_integer() ||
-        !(*window)[1].is_number_integer()) {
+    if (!window->is_array() || window->size() != 2 || !fields.is_int64((*window)[0]) ||
+        !fields.is_int64((*window)[1])) {
       fields.fail("window", "is not a list of two whole numbers [left, right]");
     }
     spec.window_left = (*window)[0].get<int64_t>();
@@ -138,16 +142,14 @@ WarmupProblem problem_of(const nlohmann::json& object, const std::string& path,
   features.accumulate = fields.get<std::string>("accumulate", "fp32", "a text");
   features.score_modifier = fields.get<std::string>("score_modifier", "", "a text");
   if (const nlohmann::json* tensors = fields.find("modifier_tensors")) {
-    for (const nlohmann::json& tensor : tensors->is_array() ? *tensors : nlohmann::json()) {
+    if (!tensors->is_array()) fields.fail("modifier_tensors", "is not a list of texts");
+    for (const nlohmann::json& tensor : *tensors) {
       if (!tensor.is_string()) fields.fail("modifier_tensors", "is not a list of texts");
       features.modifier_tensors.push_back(tensor.get<std::string>());
     }
   }
   out.chunk = fields.get<int64_t>("chunk", 0, "a whole number");
   out.layer_type = fields.get<std::string>("layer_type", "", "a text");
-  fields.find("targets");  // what warmup prints about a problem is no part of it
-  fields.find("refused");
-  fields.refuse_the_rest();
   return out;
 }
 
@@ -203,7 +205,7 @@ Json WarmupProblem::json() const {
            {"batch", s.batch},
            {"seqlen_q", seqlens_q.size() == 1 ? Json(seqlens_q[0]) : Json(seqlens_q)},
            {"seqlen_k", s.seqlen_k},
-           {"layout", layout_name(s.layout)}};
+           {"layout", name_of(s.layout)}};
   if (chunk) out["chunk"] = chunk;
   if (s.mask.kind != MaskKind::kNone) {
     out["mask"] = fmt::format("{}:{}", s.mask.kind == MaskKind::kBoolean ? "bool" : "bias",
@@ -233,7 +235,8 @@ WarmupList parse_warmup_text(const std::string& text, const std::string& file,
     return list_of(parse_model_config(text, file, dtype), sizes);
   const nlohmann::json& problems = root["problems"];
   if (!problems.is_array() || problems.empty()) {
-    throw_error(FFPA_JIT_INVALID_ARGUMENT, "{}: field 'problems' is not a list of problems", file);
+    throw_error(FFPA_JIT_INVALID_ARGUMENT,
+                "{}: field 'problems' is not a list of one problem or more", file);
   }
   WarmupList list;
   for (size_t i = 0; i < problems.size(); ++i) {

@@ -42,12 +42,16 @@ DeviceInfo make_info(int num_threads, const std::optional<Target>& level) {
   (void)level;
   info.target = Target{TargetKind::kCpu, "generic"};  // the portable kernel alone runs here
 #endif
-  info.identity = fmt::format("{} {} threads={} l2={}K", info.name, text_of(info.target),
-                              info.multiprocessors, info.shared_bytes_per_block >> 10);
+  info.identity = cpu_identity(info);
   return info;
 }
 
 }  // namespace
+
+std::string cpu_identity(const DeviceInfo& info) {
+  return fmt::format("{} {} threads={} l2={}K", info.name, text_of(info.target),
+                     info.multiprocessors, info.shared_bytes_per_block >> 10);
+}
 
 CpuDevice::CpuDevice(int num_threads, const std::optional<Target>& level)
     : info_(make_info(num_threads, level)), pool_(info_.multiprocessors) {}

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "device/cpu/thread_pool.h"
 #include "device/device.h"
@@ -43,6 +44,9 @@ class CpuDevice final : public Device {
   DeviceInfo info_;
   ThreadPool pool_;
 };
+
+// DeviceInfo::identity of a CPU with these name, target, threads and cache.
+std::string cpu_identity(const DeviceInfo& info);
 
 std::shared_ptr<Device> open_cpu_device(int num_threads,
                                         const std::optional<Target>& level = std::nullopt);

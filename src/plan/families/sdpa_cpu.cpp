@@ -226,8 +226,16 @@ class SdpaCpu final : public KernelFamily {
     // x: tiles of one key/value head's rows; the query heads that share it are rows too.
     step.geometry = [block_m = config.block_m, group = problem.gqa_group,
                      scratch](const Shape& shape) {
+      const int64_t tiles = (shape.seqlen_q * group + block_m - 1) / block_m;
+      if (tiles > std::numeric_limits<uint32_t>::max()) {
+        throw_error(
+            FFPA_JIT_UNSUPPORTED,
+            "'{}' takes {} tiles of a head; a launch has at most {}: use fewer queries at a "
+            "time",
+            text_of(shape), tiles, std::numeric_limits<uint32_t>::max());
+      }
       LaunchGeometry geometry;
-      geometry.grid.x = static_cast<uint32_t>((shape.seqlen_q * group + block_m - 1) / block_m);
+      geometry.grid.x = static_cast<uint32_t>(tiles);
       geometry.grid.y = static_cast<uint32_t>(shape.heads_kv);
       geometry.grid.z = static_cast<uint32_t>(shape.batch);
       geometry.dynamic_shared_bytes = static_cast<uint32_t>(scratch);

@@ -49,6 +49,26 @@ TEST(SdpaCpuPlan, DefaultConfigsCanBeBuilt) {
   }
 }
 
+// A grid that was cut to 32 bits would leave rows unwritten.
+TEST(SdpaCpuPlan, TooManyTilesForALaunchAreATypedError) {
+  Problem problem;
+  problem.gqa_group = 1 << 20;
+  const DeviceInfo device = cpu_of("x86-64");
+  Shape shape{1, 1 << 20, 1, 4096, 4096, 4096, 4096};
+  const Plan plan = sdpa_cpu_family().plan(
+      problem, sdpa_cpu_family().default_config(problem, shape, device), device);
+  EXPECT_EQ(int64_t{plan.steps.at(0).geometry(shape).grid.x} * plan.config.block_m,
+            int64_t{4096} << 20);
+  shape.seqlen_q = 2147483647;
+  try {
+    plan.steps.at(0).geometry(shape);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), FFPA_JIT_UNSUPPORTED);
+    EXPECT_THAT(error.what(), testing::HasSubstr("a launch has at most 4294967295"));
+  }
+}
+
 TEST(SdpaCpuPlan, BadConfigsSayWhatIsAllowed) {
   const DeviceInfo device = cpu_of("x86-64-v4");
   const auto message = [&](KernelConfig config) -> std::string {

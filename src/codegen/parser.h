@@ -1,5 +1,5 @@
 // Parser: tokens -> syntax tree, by recursive descent over Jinja2's grammar. Expressions are in
-// parser_expressions.cpp, statements in parser_statements.cpp.
+// parser_expressions.cpp and parser_postfix.cpp, statements in parser_statements.cpp.
 #pragma once
 
 #include <fmt/format.h>

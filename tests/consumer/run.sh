@@ -21,6 +21,12 @@ flags=$(pkg-config --define-variable=prefix="$work/prefix" --cflags --libs ffpa_
 cc -std=c99 "$here/../../examples/c/host.c" $flags -lm -o "$work/host"
 LD_LIBRARY_PATH=$(dirname "$(find "$work/prefix" -name libffpa_jit.so)") "$work/host"
 
+# The README's C++ compiles as it stands there.
+awk '/^```cpp$/ { on = 1; next } /^```$/ { if (on) exit } on' "$here/../../README.md" >"$work/readme.cpp"
+grep -q 'runtime.forward' "$work/readme.cpp"
+# shellcheck disable=SC2086
+c++ -std=c++20 -Wall -Wextra -Werror -c "$work/readme.cpp" $flags -o "$work/readme.o"
+
 # Nothing but the C ABI is exported.
 library=$(find "$work/prefix" -name libffpa_jit.so)
 if nm -D --defined-only "$library" | awk '{print $3}' | grep -v '^ffpa_jit_'; then

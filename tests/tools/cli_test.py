@@ -8,6 +8,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -96,6 +97,17 @@ class Basics(Cli):
         self.assertIn("Exit codes", text)
         for name in ("stat", "list", "show", "verify", "gc", "export", "import", "merge", "clear"):
             self.assertIn("--cache-dir", self.cli("cache", name, "--help").stdout, name)
+
+    def test_the_documentation_has_every_flag(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cli.md")) as file:
+            text = file.read()
+        commands = re.findall(r"^  ([a-z]+) ", self.cli("--help").stdout.split("Subcommands:")[1], re.M)
+        self.assertGreaterEqual(len(commands), 12)
+        commands += ["cache " + name for name in re.findall(r"^  ([a-z]+) ", self.cli("cache", "--help").stdout.split("Subcommands:")[1], re.M)]
+        for command in commands:
+            for flags in re.findall(r"^  ((?:-[a-z],)?--[a-zA-Z,-]+)", self.cli(*command.split(), "--help").stdout, re.M):
+                self.assertTrue(any(re.search(re.escape(flag) + r"(?![a-z-])", text) for flag in flags.split(",")
+                                    if flag != "--help") or "--help" in flags, f"{command}: {flags}")
 
     def test_usage_errors(self):
         self.fails(2, ["--help"])

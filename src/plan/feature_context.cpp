@@ -110,7 +110,7 @@ class Writer {
       if (i > 0 || node.op == Op::kTensor) call += ", ";
       call += names_[node.operands[i]];
     }
-    const std::string name = fmt::format("v{}", lines.size());
+    std::string name = fmt::format("v{}", lines.size());
     lines.push_back(fmt::format("const {} {} = {});", type_name(node.type), name, call));
     return name;
   }

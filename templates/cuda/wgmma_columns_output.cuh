@@ -149,7 +149,7 @@ FFPA_DEVICE float twin_sum(unsigned smem, unsigned buffer, int h, int thread) {
   return ld_shared_f32(stats_address(smem, buffer, consumer(thread) ^ 1, row_of(h, thread)));
 }
 
-FFPA_DEVICE void store(const OutTile& out, RowState& state, unsigned smem, unsigned buffer, const ForwardParams& params,
+FFPA_DEVICE void store(OutTile& out, RowState& state, unsigned smem, unsigned buffer, const ForwardParams& params,
                        const Tile& tile) {
   const int thread = thread_anew();
 #pragma unroll
@@ -157,13 +157,20 @@ FFPA_DEVICE void store(const OutTile& out, RowState& state, unsigned smem, unsig
     share_sum(state.sum[h], smem, buffer, h, thread);
   }
   meet_twin(thread);
+  float sum[2], exact_sum[2];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    sum[h] = state.sum[h] + twin_sum(smem, buffer, h, thread);
+    exact_sum[h] = {{ "exact_sum_of(smem, row_of(h, thread))" if lse else "sum[h]" }};
+  }
+//% if most_parts > 1
+  if (tile.parts > 1 && !gather_last(out, state.origin, sum, exact_sum, params, tile)) return;
+//% endif
   float inverse[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    const float sum = state.sum[h] + twin_sum(smem, buffer, h, thread);
-    const float exact_sum = {{ "exact_sum_of(smem, row_of(h, thread))" if lse else "sum" }};
     const RowPlace place = place_of(tile, row_of(h, thread));
-    const RowResult result = result_of(state.origin[h], sum, exact_sum, params, place.head);
+    const RowResult result = result_of(state.origin[h], sum[h], exact_sum[h], params, place.head);
     inverse[h] = result.inverse;
 //% if lse
     if (first_column(consumer(thread)) == 0 && lane(thread) % 4 == 0 && is_row(tile, row_of(h, thread))) {

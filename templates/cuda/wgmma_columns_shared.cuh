@@ -104,18 +104,26 @@ struct Handover {
     turn ^= 1;
   }
   FFPA_DEVICE void wait_ready() const { mbarrier_wait(barriers, turn ^ 1); }
-  // The first half of each warpgroup's keys has been read, so that the next tile's may be written; all has.
+//% if by_halves
+  // The first half of each warpgroup's keys has been read, so that the next tile's may be written.
   FFPA_DEVICE void first_half_read() const { mbarrier_arrive_if(barriers + 8, lane() == 0); }
   FFPA_DEVICE void wait_first_half_read() const { mbarrier_wait(barriers + 8, turn ^ 1); }
+//% endif
+  // All has.
   FFPA_DEVICE void all_read() const { mbarrier_arrive_if(barriers + 16, lane() == 0); }
   FFPA_DEVICE void wait_all_read() const { mbarrier_wait(barriers + 16, turn ^ 1); }
 };
 
 FFPA_DEVICE Handover handover_of(unsigned smem) { return {handover_barriers(smem), 0}; }
 
+//% if by_halves
 // P V takes a tile's keys in blocks of 64 in the order 0, 2, 1, 3: the first half of each warpgroup's first. The key that the
 // chunk `step` keys into that order begins at.
 FFPA_DEVICE constexpr int pv_key(int step) { return (step / 64 % 2 * 2 + step / 128) * 64 + step % 64; }
+//% else
+// P V takes a tile's keys in their order.
+FFPA_DEVICE constexpr int pv_key(int step) { return step; }
+//% endif
 
 // The thread that loads for one consumer, whose number is its warp's. It has few registers: what it can compute anew it does
 // not keep.
@@ -181,22 +189,20 @@ FFPA_DEVICE void load_q(const Arguments& arguments, const Tile& tile, unsigned s
 }
 //% endif
 
-// All that a consumer reads but Q, in its order: a tile's K, then the V of the tile before. After the last tile's K come two
-// chunks that are read ahead and not used.
+// All that a consumer reads but Q, in its order: a tile's K, then the V of the tile before.
 FFPA_DEVICE void produce(const Arguments& arguments, const Tile& tile, unsigned smem) {
   Producer producer = {arguments, ring_of(smem, warp()), tile.kv_head, tile.batch};
-  int row = (int)tile.k_row + tile.kv_begin;
-  int keys = tile.kv_end - tile.kv_begin;  // from `row` on
+  const int k_row = (int)tile.k_row;
 #pragma unroll 1
-  for (int chunk = 0; chunk < kKChunks; ++chunk) producer.load_k(row, chunk, tile);
+  for (int chunk = 0; chunk < kKChunks; ++chunk) producer.load_k(k_row + tile.kv_begin, chunk, tile);
 #pragma unroll 1
-  do {
-    const bool last = keys <= kBlockN;
+  for (int kv = tile.kv_begin; kv < tile.kv_end; kv += kBlockN) {
+    const int next = kv + kBlockN;
+    const bool last = next >= tile.kv_end;
 #pragma unroll 1
-    for (int chunk = 0; chunk < (last ? 2 : kKChunks); ++chunk) producer.load_k(row + kBlockN, chunk, tile);
+    for (int chunk = 0; !last && chunk < kKChunks; ++chunk) producer.load_k(k_row + next, chunk, tile);
+    const int keys = last ? tile.kv_end - kv : kBlockN;
 #pragma unroll 1
-    for (int step = 0; step < (last ? keys : kBlockN); step += kChunkN) producer.load_v(row + (last ? step : pv_key(step)));
-    row += kBlockN;
-    keys -= kBlockN;
-  } while (keys > 0);
+    for (int step = 0; step < keys; step += kChunkN) producer.load_v(k_row + kv + (last ? step : pv_key(step)));
+  }
 }

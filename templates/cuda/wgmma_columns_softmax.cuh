@@ -11,9 +11,9 @@ struct RowState {
 
 FFPA_DEVICE RowState no_keys_yet() { return { {-kInfinity, -kInfinity}, {0.0f, 0.0f}, {0.0f, 0.0f}, {1.0f, 1.0f}}; }
 
-// Weights to 16 bits, of half of the lane's scores.
+// Weights to 16 bits, of {{ "half of " if by_halves }}the lane's scores.
 struct ProbPart {
-  unsigned value[kSTiles];
+  unsigned value[{{ "kSTiles" if by_halves else "2 * kSTiles" }}];
 };
 
 // What turns a difference of scores into a power of two.
@@ -55,11 +55,12 @@ FFPA_DEVICE void meet_twin(int thread = this_thread()) { bar_sync(1 + warp(threa
 FFPA_DEVICE void exchange_maxima(RowState& state, unsigned smem, unsigned buffer, const ForwardParams& params) {
   constexpr float kMaxRise = 8.0f;
   const float scale = exponent_scale(params);
-  meet_twin();
+  const int thread = thread_of_tile();
+  meet_twin(thread);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const float highest =
-        max_f32(state.highest[h], ld_shared_f32(stats_address(smem, buffer, consumer() ^ 1, row_of(h))));
+        max_f32(state.highest[h], ld_shared_f32(stats_address(smem, buffer, consumer(thread) ^ 1, row_of(h, thread))));
     state.factor[h] = 1.0f;
     if ((highest - state.origin[h]) * scale > kMaxRise) {
       state.factor[h] = ex2_approx((state.origin[h] - highest) * scale);
@@ -112,7 +113,7 @@ FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scor
       const unsigned low = marks.kept[h] >> (2 * j) & 1, high = marks.kept[h] >> (2 * j + 1) & 1;
       pair &= (0u - low & 0xffffu) | high * 0xffff0000u;
 //% endif
-      probs.value[(quarter % 2 * (kSTiles / 4) + i) * 2 + h] = pair;
+      probs.value[({{ "quarter % 2" if by_halves else "quarter" }} * (kSTiles / 4) + i) * 2 + h] = pair;
     }
     state.sum[h] += sum;
 //% if lse
@@ -126,15 +127,30 @@ FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scor
   }
 }
 
+//% if by_halves
 // Half of the warpgroup's weights to its part of P: 64 keys, one block.
 FFPA_DEVICE void place(const ProbPart& probs, unsigned smem, int half) {
-  const unsigned row = smem + kProbsBegin + (consumer() * 2 + half) * kBlockBytes + (warp() * 16 + lane() % 16) * 128;
+  const int thread = thread_of_tile();
+  const unsigned row = smem + kProbsBegin + (consumer(thread) * 2 + half) * kBlockBytes + (warp(thread) * 16 + lane(thread) % 16) * 128;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const unsigned four[4] = {probs.value[4 * i], probs.value[4 * i + 1], probs.value[4 * i + 2], probs.value[4 * i + 3]};
-    stmatrix_x4(row + ((unsigned)(2 * i + lane() / 16) ^ (unsigned)lane() % 8) * 16, four);
+    stmatrix_x4(row + ((unsigned)(2 * i + lane(thread) / 16) ^ (unsigned)lane(thread) % 8) * 16, four);
   }
 }
+//% else
+// The warpgroup's weights to its part of P, 16 keys at a time.
+FFPA_DEVICE void place(const ProbPart& probs, unsigned smem) {
+  const int thread = thread_of_tile();
+  const unsigned row = smem + kProbsBegin + (warp(thread) * 16 + lane(thread) % 16) * 128;
+#pragma unroll
+  for (int i = 0; i < kKeys / 16; ++i) {
+    const unsigned key = (unsigned)(consumer(thread) * kKeys + 16 * i);
+    const unsigned four[4] = {probs.value[4 * i], probs.value[4 * i + 1], probs.value[4 * i + 2], probs.value[4 * i + 3]};
+    stmatrix_x4(row + key / 64 * kBlockBytes + (key % 64 / 8 + (unsigned)lane(thread) / 16 ^ (unsigned)lane(thread) % 8) * 16, four);
+  }
+}
+//% endif
 
 // O to the origin of the weights that come next.
 FFPA_DEVICE void rescale(OutTile& out, const RowState& state) {

@@ -10,7 +10,11 @@ struct Tile {
   int seqlen_q, seqlen_k;
   long long q_row, k_row;    // varlen: packed row of the sequence's first token
   int kv_begin, kv_end;      // keys that some row of the cluster sees; kv_begin < kv_end: what a row does not see is hidden
-  int last_keys;             // of the last of these tiles of kBlockN keys
+//% if most_parts > 1
+  int parts;         // blocks, or clusters, that share the tile's keys, of which these are a part
+  int part;          // of them
+  int shared_index;  // of the tile, among those with several
+//% endif
 };
 
 constexpr int kPositions = kSplitRows ? kBlockQ * kCluster : kBlockQ;  // of a cluster
@@ -42,12 +46,28 @@ FFPA_DEVICE KeyRange keys_of_row(const ForwardParams& params, const Tile& tile, 
 constexpr unsigned kHeadsTogether = 2048 / (kHeadDim + kHeadDimV) > 0 ? 2048 / (kHeadDim + kHeadDimV) : 1;
 //% endif
 
+//% if most_parts > 1
+// The rule counts tiles of 80 keys.
+FFPA_DEVICE RowsWork work_of(const ForwardParams& params) {
+  const int tiles = (params.seqlen_q + kPositions - 1) / kPositions * (params.heads_q / kHeadsPacked) * params.batch;
+  return rows_work(tiles, {{ "1" if varlen else "(params.seqlen_k + kBlockN - 1) / kBlockN * (kBlockN / 80)" }}, {{ multiprocessors }} / kCluster, {{ most_parts }});
+}
+//% endif
+
 // Blocks run in the order of their index. Heads after each other, so that their K and V stay in L2. When causal, blocks
 // of several heads together, those with most keys first: the last ones to run are short.
 FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   Tile tile;
   const unsigned block = index % kCluster;
   index /= kCluster;
+//% if most_parts > 1
+  const RowsWork work = work_of(params);
+  const int past_whole = (int)index - work.whole;
+  tile.parts = past_whole < 0 ? 1 : work.parts;
+  tile.part = past_whole < 0 ? 0 : past_whole % work.parts;
+  tile.shared_index = past_whole < 0 ? 0 : past_whole / work.parts;
+  if (past_whole >= 0) index = work.whole + tile.shared_index;
+//% endif
   const unsigned heads = params.heads_q / kHeadsPacked;
   const unsigned rows = ((unsigned)params.seqlen_q + kPositions - 1) / kPositions;
 //% if window_right
@@ -81,7 +101,14 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
   tile.kv_begin = keys_of_row(params, tile, first).begin / 8 * 8;  // so that a lane's two keys stay aligned pairs
   tile.kv_end = keys_of_row(params, tile, last_of_cluster).end;
   if (tile.kv_end <= tile.kv_begin) tile.kv_end = tile.kv_begin + 1;
-  tile.last_keys = (tile.kv_end - tile.kv_begin - 1) % kBlockN + 1;
+//% if most_parts > 1
+  const int kv_tiles = (tile.kv_end - tile.kv_begin + kBlockN - 1) / kBlockN;
+  if (tile.parts > kv_tiles) tile.parts = kv_tiles;
+  if (tile.part >= tile.parts) tile.nothing = true;
+  const int end = tile.kv_begin + kv_tiles * (tile.part + 1) / tile.parts * kBlockN;
+  tile.kv_begin += kv_tiles * tile.part / tile.parts * kBlockN;
+  tile.kv_end = end < tile.kv_end ? end : tile.kv_end;
+//% endif
   return tile;
 }
 

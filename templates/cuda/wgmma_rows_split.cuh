@@ -1,23 +1,10 @@
-// Tiles of cuda/wgmma_rows.cu.j2 whose keys several blocks share: each leaves what it has of O and of the softmax in the workspace;
-// the last one to do so puts it together. Warp by warp, since the rows of a warp are its own: nobody waits for anybody.
-//
-// A warp's word says kDone from when its part is there until the parts are merged. It needs no initial value: that what was
-// there before happens to be these 64 bits is not to be expected.
+// Tiles of cuda/wgmma_rows.cu.j2 whose keys several blocks share (cuda/wgmma_parts.cuh).
 
-constexpr unsigned long long kDone = 0x5be1a2749d6c0f83ull;
+constexpr int kTileWarpgroups = kConsumers;
+constexpr int kOutColumns = kHeadDimV;
+FFPA_DEVICE int tile_warpgroup() { return consumer(); }
 
-struct PartPlace {
-  unsigned long long* done;
-  float* values;
-};
-
-// Of this warp's rows, in part `part`.
-FFPA_DEVICE PartPlace part_place(const ForwardParams& params, const RowsWork& work, const Tile& tile, int part) {
-  const long long index = ((long long)tile.shared_index * work.parts + part) * kConsumers + consumer();
-  char* workspace = (char*)params.workspace + kRowsCounterBytes;
-  return {(unsigned long long*)workspace + index * 4 + warp(),
-          (float*)(workspace + rows_words_bytes(work, kConsumers)) + index * rows_part_floats(kHeadDimV) + threadIdx.x % 128};
-}
+//% include "cuda/wgmma_parts.cuh"
 
 FFPA_DEVICE void leave_part(const OutTile& out, const RowState& state, const PartPlace& place) {
 #pragma unroll
@@ -30,23 +17,6 @@ FFPA_DEVICE void leave_part(const OutTile& out, const RowState& state, const Par
     place.values[(kHeadDimV / 2 + 4 + h) * 128] = state.exact[h];
 //% endif
   }
-}
-
-// Whether all parts are there. Of two that come at once at least one sees the other's word: fence.sc lies between its own word
-// and the look at the others'. Both may see all; then both merge, and write the same.
-FFPA_DEVICE bool is_last(const ForwardParams& params, const RowsWork& work, const Tile& tile, const PartPlace& own) {
-  __syncwarp();
-  if (lane() == 0) {
-    fence_acq_rel_gpu();
-    st_relaxed_gpu_u64(own.done, kDone);
-    fence_sc_gpu();
-  }
-  __syncwarp();
-  bool missing = false;
-  if (lane() < tile.parts) missing = ld_relaxed_gpu_u64(part_place(params, work, tile, lane()).done) != kDone;
-  const bool last = !vote_any(missing);
-  fence_acq_rel_gpu();
-  return last;
 }
 
 // In the order of the parts, whoever does it. False: something is not finite; nothing is stored.

@@ -1,10 +1,12 @@
-// The `wgmma` family's schedule for head dims past 256: templates/cuda/wgmma_columns.cu.j2.
+// The `wgmma` family's schedule for head dims past 320, and past 256 where cuda/wgmma_rows.cu.j2
+// lacks registers: templates/cuda/wgmma_columns.cu.j2.
 //
 // A config's numbers: block_m = 64 rows and block_n = 256 keys a tile; block_d columns of a K
 // chunk, 32 or 64 (a V chunk has half as many keys); num_stages chunks in each of the two rings;
 // num_warps = 12; cluster: 0, or 2 blocks that share loads. Past 512 columns of O, or past 384
 // where masks and the like need registers, a cluster shares these columns out; otherwise its blocks
-// have neighbouring rows.
+// have neighbouring rows. split_kv: of what is left after whole waves of blocks, so many may share
+// a tile's keys.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -18,9 +20,14 @@
 namespace ffpa_jit {
 namespace {
 
+#define FFPA_DEVICE inline
+#include "common/wgmma_rows_work.h"
+#undef FFPA_DEVICE
+
 constexpr int kBlockM = 64;
-constexpr int kBlockN = 256;
-constexpr int kConsumers = 2;  // warpgroups
+constexpr int kBlockN = 256;             // keys of a tile
+constexpr int kBlockNOfDeepRings = 192;  // whose chunks are smaller, so that more fit
+constexpr int kConsumers = 2;            // warpgroups
 constexpr int kNumWarps = 4 * (kConsumers + 1);
 constexpr int kWarpSize = 32;
 constexpr int kMinHeadDim = 257;          // of the larger head dim
@@ -31,6 +38,8 @@ constexpr int kMaxStages = 8;             // whose barriers a page has room for
 // Up to so many columns of O, a consumer's thread has 232 registers and a producer's 40; past it
 // 240 and 24.
 constexpr int kMaxColumnsOf232 = 224;
+constexpr int kMostParts = 8;
+constexpr int kKeysOfRule = 80;  // of a tile that rows_work() is for
 constexpr char kEntry[] = "ffpa_wgmma_columns";
 
 int divide_up(int64_t value, int64_t by) { return static_cast<int>((value + by - 1) / by); }
@@ -86,28 +95,37 @@ int heads_packed(const Problem& problem) { return std::gcd(problem.gqa_group, kB
 bool q_streams(const Problem& problem) { return splits_columns(problem); }
 
 // As in cuda/wgmma_columns_shared.cuh.
-int64_t slot_bytes(const Problem& problem, int block_d) {
+int64_t slot_bytes(const Problem& problem, const KernelConfig& config) {
   const VLayout v = v_layout(problem);
   const int64_t k_bytes =
-      kBlockN / kConsumers * block_d * 2 + (q_streams(problem) ? kBlockM * 128 : 0);
-  const int64_t v_bytes = divide_up(columns_of(problem), v.block) * (block_d / 2) * v.block * 2;
+      config.block_n / kConsumers * config.block_d * 2 + (q_streams(problem) ? kBlockM * 128 : 0);
+  const int64_t v_bytes =
+      divide_up(columns_of(problem), v.block) * (config.block_d / 2) * v.block * 2;
   return divide_up(std::max(k_bytes, v_bytes), 1024) * 1024;
 }
 
-int64_t resident_bytes(const Problem& problem, int block_d) {
-  const int chunks = std::max(divide_up(problem.head_dim, block_d), 3);
-  const int64_t q_blocks = q_streams(problem) ? 0 : divide_up(chunks * block_d, 64);
-  return (q_blocks + kBlockN / 64) * kBlockM * 128 + kConsumers * kPageBytes;
+int64_t resident_bytes(const Problem& problem, const KernelConfig& config) {
+  const int chunks = std::max(divide_up(problem.head_dim, config.block_d), 3);
+  const int64_t q_blocks = q_streams(problem) ? 0 : divide_up(chunks * config.block_d, 64);
+  return (q_blocks + config.block_n / 64) * kBlockM * 128 + kConsumers * kPageBytes;
 }
 
 int64_t shared_bytes(const Problem& problem, const KernelConfig& config) {
-  return resident_bytes(problem, config.block_d) +
-         kConsumers * config.num_stages * slot_bytes(problem, config.block_d);
+  return resident_bytes(problem, config) +
+         kConsumers * config.num_stages * slot_bytes(problem, config);
 }
 
-int stages_that_fit(const Problem& problem, int block_d) {
-  const int64_t ring = kConsumers * slot_bytes(problem, block_d);
-  return static_cast<int>((kSharedBytes - resident_bytes(problem, block_d)) / ring);
+int stages_that_fit(const Problem& problem, const KernelConfig& config) {
+  const int64_t ring = kConsumers * slot_bytes(problem, config);
+  return std::min(static_cast<int>((kSharedBytes - resident_bytes(problem, config)) / ring),
+                  kMaxStages);
+}
+
+// Whether a warpgroup's registers hold all of P beside S and O: it is then handed over at once,
+// not by halves of 64 keys, and tiles may have 192.
+bool holds_weights(const Problem& problem) {
+  return score_changes(problem) == 0 && !splits_columns(problem) &&
+         columns_of(problem) <= kMaxColumnsOfTight;
 }
 
 bool is_windowed(const Problem& problem) {
@@ -121,17 +139,25 @@ void check_config(const Problem& problem, const KernelConfig& config) {
                 "the default",
                 text_of(config), text_of(problem), rule);
   };
-  if (config.block_m != kBlockM || config.block_n != kBlockN || config.num_warps != kNumWarps) {
-    refuse(fmt::format("past head dim 256, block_m is {}, block_n {} and num_warps {}", kBlockM,
-                       kBlockN, kNumWarps));
+  if (config.block_m != kBlockM || config.num_warps != kNumWarps) {
+    refuse(fmt::format("past head dim 256, block_m is {} and num_warps {}", kBlockM, kNumWarps));
+  }
+  if (config.block_n != kBlockN &&
+      !(config.block_n == kBlockNOfDeepRings && holds_weights(problem))) {
+    refuse(fmt::format("block_n is {}, or {} up to {} columns of V whose scores nothing changes",
+                       kBlockN, kBlockNOfDeepRings, 2 * kMaxColumnsOfTight));
   }
   if (config.block_d != 32 && config.block_d != 64) refuse("block_d is 32 or 64");
   if (q_streams(problem) && config.block_d != 64)
     refuse("where a cluster shares out the columns of V block_d is 64");
-  if (config.split_kv != 0) refuse("it does not split keys");
+  if (config.split_kv < 0 || config.split_kv > kMostParts) {
+    refuse(fmt::format("split_kv is at most {}", kMostParts));
+  }
   if (splits_columns(problem) ? config.cluster != 2 : config.cluster != 0 && config.cluster != 2) {
     refuse("cluster is 0 or 2, and 2 where it shares out the columns of V");
   }
+  if (config.split_kv > 1 && config.cluster != 0)
+    refuse("split_kv is for blocks without a cluster");
   if (config.num_stages < 2 || config.num_stages > kMaxStages) {
     refuse(fmt::format("num_stages is 2 to {}", kMaxStages));
   }
@@ -140,6 +166,45 @@ void check_config(const Problem& problem, const KernelConfig& config) {
                        shared_bytes(problem, config), kSharedBytes));
   }
 }
+
+// How a shape's tiles are dealt out.
+struct Work {
+  Problem problem;
+  KernelConfig config;
+  int multiprocessors;
+
+  int cluster() const { return std::max(config.cluster, 1); }
+  int parts() const { return std::max(config.split_kv, 1); }
+
+  RowsWork of(const Shape& shape) const {
+    const int packed = heads_packed(problem);
+    const int64_t positions = kBlockM / packed * (splits_columns(problem) ? 1 : cluster());
+    const int64_t tiles =
+        divide_up(shape.seqlen_q, positions) * shape.batch * (shape.heads_q / packed);
+    const int64_t most = std::numeric_limits<int32_t>::max() / (cluster() * kMostParts);
+    if (tiles > most) {
+      throw_error(FFPA_JIT_UNSUPPORTED,
+                  "'{}' takes {} tiles of family wgmma, which counts up to {}: use sdpa",
+                  text_of(shape), tiles, most);
+    }
+    if (parts() == 1) return {static_cast<int>(tiles), 0, 1};
+    // As work_of() in cuda/wgmma_columns_tile.cuh.
+    const int kv_tiles =
+        problem.layout == Layout::kVarlen
+            ? 1
+            : divide_up(shape.seqlen_k, config.block_n) * (config.block_n / kKeysOfRule);
+    return rows_work(static_cast<int>(tiles), kv_tiles, multiprocessors / cluster(), parts());
+  }
+  int blocks(const Shape& shape) const { return of(shape).items() * cluster(); }
+  size_t workspace_bytes(const Shape& shape) const {
+    const RowsWork work = of(shape);
+    const int warpgroups = kConsumers * cluster();
+    const int64_t parts = int64_t{work.shared} * work.parts * warpgroups;
+    if (parts == 0) return 0;
+    return static_cast<size_t>(kRowsCounterBytes + rows_words_bytes(work, warpgroups) +
+                               parts * rows_part_floats(columns_of(problem)) * 4);
+  }
+};
 
 // [batch][head][row][column] as [batch][head][block of columns][row][column], in boxes of so many
 // whole blocks.
@@ -177,38 +242,58 @@ class Columns final : public WgmmaSchedule {
     return lacks(problem, {Feature::kScoreModifier, Feature::kSinks, Feature::kSeqlensK});
   }
 
+  // Keys of tiles are shared out where there are fewer of these than multiprocessors. Measured on
+  // an H200, what whole waves leave over is not worth it: the power limit lets the rest run faster.
   // Chunks of 16 KiB where at least four of them fit a ring, smaller ones otherwise. When causal,
   // neighbouring rows read the same keys: a cluster halves what comes from L2, which else is the
   // bound.
-  KernelConfig default_config(const Problem& problem, const Shape&,
-                              const DeviceInfo&) const override {
+  KernelConfig default_config(const Problem& problem, const Shape& shape,
+                              const DeviceInfo& device) const override {
     KernelConfig config;
     config.block_m = kBlockM;
     config.block_n = kBlockN;
     config.num_warps = kNumWarps;
-    config.block_d = q_streams(problem) || stages_that_fit(problem, 64) >= 4 ? 64 : 32;
-    config.num_stages = std::min(stages_that_fit(problem, config.block_d), kMaxStages);
-    if (splits_columns(problem) || is_windowed(problem) || columns_of(problem) <= 160)
+    config.block_d = 64;
+    if (!q_streams(problem) && stages_that_fit(problem, config) < 4) config.block_d = 32;
+    if (holds_weights(problem)) {
+      KernelConfig deep = config;
+      deep.block_n = kBlockNOfDeepRings;
+      deep.block_d = 64;
+      if (stages_that_fit(problem, deep) > 4) config = deep;
+    }
+    config.num_stages = stages_that_fit(problem, config);
+    const int packed = heads_packed(problem);
+    const int64_t tiles = int64_t{divide_up(shape.seqlen_q, kBlockM / packed)} * shape.batch *
+                          (shape.heads_q / packed);
+    if (!splits_columns(problem) && problem.layout != Layout::kVarlen &&
+        tiles < device.multiprocessors && score_changes(problem) == 0) {
+      config.split_kv = kMostParts;
+    } else if (splits_columns(problem) || is_windowed(problem) || columns_of(problem) <= 160) {
       config.cluster = 2;
+    }
     return config;
   }
 
   SearchSpace search_space(const Problem&, const Shape&, const DeviceInfo&,
                            TuneMode) const override {
-    return {{{&KernelConfig::block_d, {32, 64}},
-             {&KernelConfig::num_stages, {2, 3, 4, 5, 6, 7, 8, 9, 10}},
-             {&KernelConfig::cluster, {0, 2}}}};
+    return {{{&KernelConfig::block_n, {kBlockN, kBlockNOfDeepRings}},
+             {&KernelConfig::block_d, {32, 64}},
+             {&KernelConfig::num_stages, {2, 3, 4, 5, 6, 7, 8}},
+             {&KernelConfig::cluster, {0, 2}},
+             {&KernelConfig::split_kv, {0, kMostParts}}}};
   }
 
-  void plan(const Problem& problem, const KernelConfig& config, const DeviceInfo&,
+  void plan(const Problem& problem, const KernelConfig& config, const DeviceInfo& device,
             Plan& plan) const override {
     check_config(problem, config);
-    plan.steps.push_back(forward_step(problem, config));
+    const Work work{problem, config, std::max(device.multiprocessors, 1)};
+    plan.steps.push_back(forward_step(problem, config, work));
+    plan.workspace_bytes = [work](const Shape& shape) { return work.workspace_bytes(shape); };
   }
 
  private:
-  static PlanStep forward_step(const Problem& problem, const KernelConfig& config) {
-    const int cluster = std::max(config.cluster, 1);
+  static PlanStep forward_step(const Problem& problem, const KernelConfig& config,
+                               const Work& work) {
     const bool by_columns = splits_columns(problem);
     PlanStep step;
     step.template_name = "cuda/wgmma_columns.cu.j2";
@@ -229,9 +314,10 @@ class Columns final : public WgmmaSchedule {
     step.context["lse"] = problem.lse;
     set_features(step.context, problem);
     step.context["heads_packed"] = heads_packed(problem);
+    step.context["block_n"] = config.block_n;
     step.context["chunk_d"] = config.block_d;
     step.context["num_stages"] = config.num_stages;
-    step.context["cluster"] = cluster;
+    step.context["cluster"] = work.cluster();
     step.context["splits"] = by_columns ? "columns" : "rows";
     step.context["columns"] = columns_of(problem);
     step.context["v_block"] = v_layout(problem).block;
@@ -240,20 +326,13 @@ class Columns final : public WgmmaSchedule {
     const bool few = columns_of(problem) <= kMaxColumnsOf232;
     step.context["consumer_registers"] = few ? 232 : 240;
     step.context["producer_registers"] = few ? 40 : 24;
-    step.geometry = [cluster, by_columns, packed = heads_packed(problem),
-                     bytes = shared_bytes(problem, config)](const Shape& shape) {
-      const int64_t positions = kBlockM / packed * (by_columns ? 1 : cluster);
-      const int64_t blocks =
-          divide_up(shape.seqlen_q, positions) * shape.batch * (shape.heads_q / packed) * cluster;
-      if (blocks > std::numeric_limits<int32_t>::max()) {
-        throw_error(FFPA_JIT_UNSUPPORTED,
-                    "'{}' takes {} blocks of family wgmma; a launch has at most {}: use sdpa",
-                    text_of(shape), blocks, std::numeric_limits<int32_t>::max());
-      }
+    step.context["multiprocessors"] = work.multiprocessors;
+    step.context["most_parts"] = work.parts();
+    step.geometry = [work, bytes = shared_bytes(problem, config)](const Shape& shape) {
       LaunchGeometry geometry;
-      geometry.grid.x = static_cast<uint32_t>(blocks);
+      geometry.grid.x = static_cast<uint32_t>(work.blocks(shape));
       geometry.block.x = kNumWarps * kWarpSize;
-      if (cluster > 1) geometry.cluster.x = static_cast<uint32_t>(cluster);
+      if (work.cluster() > 1) geometry.cluster.x = static_cast<uint32_t>(work.cluster());
       geometry.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
       return geometry;
     };
@@ -263,7 +342,8 @@ class Columns final : public WgmmaSchedule {
       TensorMapSpec& q = maps.add();
       q = q_tensor_map(problem, params, shape, kBlockM / packed);
       q.box[2] = static_cast<uint32_t>(packed);
-      maps.add() = k_tensor_map(problem, params, shape, kBlockN / kConsumers, config.block_d);
+      maps.add() =
+          k_tensor_map(problem, params, shape, config.block_n / kConsumers, config.block_d);
       const VLayout v = v_layout(problem);
       const TensorMapSpec by_columns =
           v_tensor_map(problem, params, shape, config.block_d / 2, v.block);

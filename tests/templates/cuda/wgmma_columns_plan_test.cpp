@@ -93,11 +93,38 @@ TEST(WgmmaColumnsPlan, ClustersShareRowsOrColumns) {
   const Plan causal = default_plan(problem);
   EXPECT_EQ(causal.config.cluster, 2);
   EXPECT_EQ(causal.steps[0].geometry(shape_of(1, 1, 129, 129)).grid.x, 4u);  // 128 rows a cluster
-  const Plan wide = default_plan(of_dims(1024, 1024));
-  EXPECT_EQ(wide.config.cluster, 2);
-  EXPECT_EQ(wide.steps[0].geometry(shape_of(1, 1, 129, 129)).grid.x, 6u);  // 64 rows
-  EXPECT_EQ(wide.steps[0].context["splits"], "columns");
-  EXPECT_EQ(wide.steps[0].context["columns"], 256);
+  problem = of_dims(512, 512);
+  problem.has_mask = problem.dropout = true;  // O leaves them no registers otherwise
+  const Plan tight = default_plan(problem);
+  EXPECT_EQ(tight.config.cluster, 2);
+  EXPECT_EQ(tight.steps[0].geometry(shape_of(1, 1, 129, 129)).grid.x, 6u);  // 64 rows
+  EXPECT_EQ(tight.steps[0].context["splits"], "columns");
+  EXPECT_EQ(tight.steps[0].context["columns"], 128);
+}
+
+TEST(WgmmaColumnsPlan, FewTilesShareOutTheirKeys) {
+  const Problem problem = of_dims(512, 512);
+  const Shape few = shape_of(16, 16, 128, 8192);  // 32 tiles, 132 multiprocessors
+  const auto plan_of = [&](const Shape& shape) {
+    return wgmma_family().plan(problem, wgmma_family().default_config(problem, shape, h200()),
+                               h200());
+  };
+  const Plan plan = plan_of(few);
+  EXPECT_EQ(plan.steps[0].geometry(few).grid.x, 32 * 4u);
+  EXPECT_GT(plan.workspace_bytes(few), 32 * 4 * 64 * 512 * sizeof(float));
+  const Shape many = shape_of(32, 32, 8192, 8192);
+  EXPECT_EQ(plan_of(many).steps[0].geometry(many).grid.x, 32 * 128u);
+  EXPECT_EQ(plan_of(many).workspace_bytes(many), 0u);
+}
+
+// Up to 384 columns of V a tile has fewer keys, and rings are deeper.
+TEST(WgmmaColumnsPlan, SmallerTilesWhereTheyMakeRingsDeeper) {
+  EXPECT_EQ(default_plan(of_dims(384, 384)).config.block_n, 192);
+  EXPECT_EQ(default_plan(of_dims(384, 384)).config.num_stages, 6);
+  EXPECT_EQ(default_plan(of_dims(512, 512)).config.block_n, 256);
+  Problem masked = of_dims(384, 384);
+  masked.has_mask = true;
+  EXPECT_EQ(default_plan(masked).config.block_n, 256);
 }
 
 TEST(WgmmaColumnsPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
@@ -119,7 +146,10 @@ TEST(WgmmaColumnsPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
   EXPECT_THAT(reason([](KernelConfig& c) { c.cluster = 4; }), HasSubstr("cluster is 0 or 2"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.num_stages = 9; }), HasSubstr("num_stages is 2 to"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.num_stages = 5; }), HasSubstr("shared memory"));
-  EXPECT_THAT(reason([](KernelConfig& c) { c.split_kv = 2; }), HasSubstr("does not split keys"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.split_kv = 9; }), HasSubstr("at most 8"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.cluster = 2, c.split_kv = 8; }),
+              HasSubstr("without a cluster"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.block_n = 192; }), HasSubstr("up to 384 columns"));
 }
 
 class WgmmaColumnsCompile : public ::testing::TestWithParam<std::string> {};
@@ -139,7 +169,7 @@ std::vector<std::string> compiled_problems() {
     change(problem);
     out.push_back(text_of(problem));
   };
-  for (int head_dim : {264, 320, 384, 512, 1024}) {
+  for (int head_dim : {328, 384, 512}) {
     add(head_dim, head_dim, [](Problem& p) { p.lse = false; });
     add(head_dim, head_dim, [](Problem& p) { p.causal = p.window_right = true; });
   }

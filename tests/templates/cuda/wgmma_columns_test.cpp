@@ -1,4 +1,4 @@
-// The wgmma family's schedule for head dims past 256 through the C ABI on an emulated sm_90,
+// The wgmma family's schedule for head dims past 320 through the C ABI on an emulated sm_90,
 // against the fp64 reference: the named cases. Random ones run in tests/emulator. Every access,
 // copy and barrier of the kernels is checked on the way.
 #include <gtest/gtest.h>
@@ -22,14 +22,14 @@ class WgmmaColumns : public EmulatedHopper {};
 TEST_F(WgmmaColumns, SizesAroundTheTiles) {
   for (int64_t nq : {8, 65}) {
     for (int64_t nk : {1, 129, 256, 257, 600}) {
-      expect_right({.heads = 1, .heads_kv = 1, .nq = nq, .nk = nk, .d = 264, .dv = 264},
+      expect_right({.heads = 1, .heads_kv = 1, .nq = nq, .nk = nk, .d = 328, .dv = 328},
                    nq * 1000 + nk);
     }
   }
 }
 
 TEST_F(WgmmaColumns, HeadDims) {
-  const std::pair<int64_t, int64_t> dims[] = {{320, 320}, {328, 328}, {384, 384},   {504, 504},
+  const std::pair<int64_t, int64_t> dims[] = {{336, 336}, {328, 328}, {384, 384},   {504, 504},
                                               {512, 512}, {640, 640}, {1000, 1000}, {1024, 1024},
                                               {576, 512}, {64, 512},  {512, 64},    {320, 1024}};
   for (const auto& [d, dv] : dims) {
@@ -45,8 +45,8 @@ TEST_F(WgmmaColumns, CausalWindowsAndLayouts) {
                 .heads_kv = 2,
                 .nq = 70,
                 .nk = 300,
-                .d = 320,
-                .dv = 320,
+                .d = 336,
+                .dv = 336,
                 .causal = true,
                 .lse = true},
                1);
@@ -58,14 +58,14 @@ TEST_F(WgmmaColumns, CausalWindowsAndLayouts) {
                 .causal = true,
                 .row_padding = 8},
                2);
-  expect_right({.nq = 150, .nk = 700, .d = 264, .dv = 264, .window_left = 20, .window_right = 5},
+  expect_right({.nq = 150, .nk = 700, .d = 328, .dv = 328, .window_left = 20, .window_right = 5},
                3);
   expect_right(
-      {.nq = 150, .nk = 70, .d = 264, .dv = 264, .window_left = 3, .window_right = 0, .lse = true},
+      {.nq = 150, .nk = 70, .d = 328, .dv = 328, .window_left = 3, .window_right = 0, .lse = true},
       4);
   expect_right({.nq = 100, .nk = 300, .d = 640, .dv = 640, .causal = true, .lse = true}, 5);
   CaseSpec varlen{
-      .heads = 4, .heads_kv = 4, .d = 320, .dv = 320, .layout = FFPA_JIT_VARLEN, .lse = true};
+      .heads = 4, .heads_kv = 4, .d = 336, .dv = 336, .layout = FFPA_JIT_VARLEN, .lse = true};
   varlen.lengths_q = {40, 0, 1, 130};
   varlen.lengths_k = {50, 7, 0, 330};
   expect_right(varlen, 6);
@@ -77,18 +77,18 @@ TEST_F(WgmmaColumns, PackedHeads) {
                 .heads_kv = 2,
                 .nq = 33,
                 .nk = 130,
-                .d = 264,
-                .dv = 264,
+                .d = 328,
+                .dv = 328,
                 .causal = true,
                 .lse = true},
                1);
-  expect_right({.heads = 12, .heads_kv = 1, .nq = 17, .nk = 130, .d = 264, .dv = 264}, 2);
+  expect_right({.heads = 12, .heads_kv = 1, .nq = 17, .nk = 130, .d = 328, .dv = 328}, 2);
   expect_right({.heads = 64, .heads_kv = 1, .nq = 8, .nk = 130, .d = 576, .dv = 512}, 3);
 }
 
 // Hidden keys whose K and V are NaN: under a mask, beyond the diagonal, past a sequence's end.
 TEST_F(WgmmaColumns, WhatIsHiddenHasNoWeight) {
-  for (int64_t d : {264, 512}) {
+  for (int64_t d : {328, 512}) {
     expect_right({.heads = 1,
                   .heads_kv = 1,
                   .nq = 33,
@@ -103,8 +103,8 @@ TEST_F(WgmmaColumns, WhatIsHiddenHasNoWeight) {
                 .heads_kv = 1,
                 .nq = 33,
                 .nk = 100,
-                .d = 320,
-                .dv = 320,
+                .d = 336,
+                .dv = 336,
                 .mask = "111k",
                 .dropout = 0.3,
                 .poison_hidden = true},
@@ -114,23 +114,23 @@ TEST_F(WgmmaColumns, WhatIsHiddenHasNoWeight) {
                 .heads_kv = 1,
                 .nq = 150,
                 .nk = 150,
-                .d = 264,
-                .dv = 264,
+                .d = 328,
+                .dv = 328,
                 .causal = true};
   AttentionCase problem(spec, 5);
-  reference::write_element(problem.args().v.data, spec.dtype, 140 * 264 + 3,
+  reference::write_element(problem.args().v.data, spec.dtype, 140 * 328 + 3,
                            std::numeric_limits<float>::quiet_NaN());
   const ffpa_jit_status status = forward(problem.args());
   if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
   ASSERT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
   const auto result = reference::read_result(problem.args());
-  for (int64_t q = 0; q < 150; ++q) EXPECT_EQ(std::isnan(result.o[q * 264 + 3]), q >= 140) << q;
+  for (int64_t q = 0; q < 150; ++q) EXPECT_EQ(std::isnan(result.o[q * 328 + 3]), q >= 140) << q;
 }
 
 TEST_F(WgmmaColumns, MasksAndBiases) {
   for (const char* pattern : {"bhqk", "11qk", "b11k", "bhq1"}) {
-    expect_right({.batch = 2, .nk = 165, .d = 264, .dv = 264, .mask = pattern}, 1);
-    expect_right({.batch = 2, .nk = 165, .d = 264, .dv = 264, .bias = pattern}, 2);
+    expect_right({.batch = 2, .nk = 165, .d = 328, .dv = 328, .mask = pattern}, 1);
+    expect_right({.batch = 2, .nk = 165, .d = 328, .dv = 328, .bias = pattern}, 2);
   }
   // Keys in pairs: an even number of them. Columns shared out by a cluster.
   expect_right({.nk = 330,
@@ -150,8 +150,8 @@ TEST_F(WgmmaColumns, DropoutAlignedAndNot) {
                   .heads = 4,
                   .heads_kv = 2,
                   .nk = nk,
-                  .d = 264,
-                  .dv = 264,
+                  .d = 328,
+                  .dv = 328,
                   .dropout = 0.3,
                   .lse = true},
                  nk);
@@ -159,10 +159,10 @@ TEST_F(WgmmaColumns, DropoutAlignedAndNot) {
 }
 
 TEST_F(WgmmaColumns, ScalesAndSoftcap) {
-  expect_right({.nk = 300, .d = 320, .dv = 320, .softcap = 5, .q_scale = 8}, 1);
-  expect_right({.nk = 600, .d = 320, .dv = 320, .q_scale = 8}, 2);
+  expect_right({.nk = 300, .d = 336, .dv = 336, .softcap = 5, .q_scale = 8}, 1);
+  expect_right({.nk = 600, .d = 336, .dv = 336, .q_scale = 8}, 2);
   for (const double scale : {0.0, -0.5}) {
-    CaseSpec spec{.dtype = FFPA_JIT_FP16, .nq = 33, .nk = 165, .d = 264, .dv = 264, .causal = true};
+    CaseSpec spec{.dtype = FFPA_JIT_FP16, .nq = 33, .nk = 165, .d = 328, .dv = 328, .causal = true};
     AttentionCase problem(spec, 2);
     ffpa_jit_attention_args args = problem.args();
     args.softmax_scale = scale;
@@ -171,8 +171,30 @@ TEST_F(WgmmaColumns, ScalesAndSoftcap) {
   }
 }
 
+// Few tiles, many keys, or tiles that whole waves leave over: several blocks share a tile's keys.
+TEST_F(WgmmaColumns, KeysAreSharedOut) {
+  expect_right({.heads = 1, .heads_kv = 1, .nq = 70, .nk = 1200, .d = 512, .dv = 512}, 1);
+  expect_right({.heads = 4,
+                .heads_kv = 1,
+                .nq = 40,
+                .nk = 1300,
+                .d = 328,
+                .dv = 328,
+                .causal = true,
+                .lse = true},
+               2);
+}
+
+// The last tile of keys has some for one of the warpgroups only.
+TEST_F(WgmmaColumns, HalvesWithoutVisibleKeys) {
+  for (int64_t n : {300, 384, 385}) {
+    expect_right({.heads = 1, .heads_kv = 1, .nq = n, .nk = n, .d = 512, .dv = 512, .causal = true},
+                 n);
+  }
+}
+
 TEST_F(WgmmaColumns, NoKeysGiveZeroAndMinusInfinity) {
-  expect_right({.nk = 0, .d = 264, .dv = 264, .lse = true}, 1);
+  expect_right({.nk = 0, .d = 328, .dv = 328, .lse = true}, 1);
 }
 
 }  // namespace

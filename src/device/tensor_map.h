@@ -11,7 +11,7 @@ namespace ffpa_jit {
 
 #include "common/tensor_map.h"
 
-enum class TensorElement : uint8_t { kFp16, kBf16, kFp32 };
+enum class TensorElement : uint8_t { kFp16, kBf16, kFp32, kUint8 };
 enum class TensorSwizzle : uint8_t { kNone, k32Bytes, k64Bytes, k128Bytes };
 
 inline constexpr int kMaxTensorMapRank = 5;

@@ -1,4 +1,78 @@
-// Dropout decisions of wgmma's accumulators. The including template has included common/philox.h and defines lane().
+// Dropout of the `wgmma` family: whether elements are kept, 32 keys of a row at a time, and what that leaves of P. The including template
+// has included common/philox.h, cuda/lib/carry.cuh and cuda/lib/byte_permute.cuh.
+
+// What all of a kernel's blocks of Philox have alike.
+struct Dice {
+  PhiloxKey philox;
+  unsigned round_key[10][2];
+  unsigned carries;  // a word plus this carries: it is kept
+  unsigned all;      // every bit: all words are kept, which no sum says
+};
+
+FFPA_DEVICE Dice dice_of(const ForwardParams& params) {
+  Dice dice;
+  dice.philox = philox_key(params);
+  for (int round = 0; round < 10; ++round) {
+    dice.round_key[round][0] = (unsigned)dice.philox.seed + (unsigned)round * 0x9E3779B9u;
+    dice.round_key[round][1] = (unsigned)(dice.philox.seed >> 32) + (unsigned)round * 0xBB67AE85u;
+  }
+  const unsigned first = first_kept_word(params.dropout_p);
+  dice.carries = 0u - first;
+  dice.all = first == 0 ? 0xffffffffu : 0u;
+  return dice;
+}
+
+// `kept`, and before them the decisions on kBlocks blocks from {low, high} on, of which none carries into `high`.
+template <int kBlocks>
+FFPA_DEVICE unsigned prepend_kept(unsigned kept, const Dice& dice, unsigned low, unsigned high) {
+  PhiloxBlock block[kBlocks];
+#pragma unroll
+  for (int i = 0; i < kBlocks; ++i) block[i] = {low + (unsigned)i, high, 0u, 0u};
+  // Together, so that one's latency is the others' time. What is known of the counter saves two of the twenty products.
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+#pragma unroll
+    for (int i = 0; i < kBlocks; ++i) philox_round(block[i], dice.round_key[round]);
+  }
+#pragma unroll
+  for (int i = kBlocks - 1; i >= 0; --i) {
+#pragma unroll
+    for (int e = 3; e >= 0; --e) kept = append_carry(kept, block[i].word[e], dice.carries);
+  }
+  return kept;
+}
+
+// Bit k: whether element + k is kept.
+FFPA_DEVICE unsigned kept_of_32(const Dice& dice, unsigned long long element) {
+  const unsigned low = (unsigned)(element >> 2), high = (unsigned)(element >> 34);
+  unsigned kept = 0;
+  if (low > 0xfffffff7u) {
+#pragma unroll 1
+    for (int i = 31; i >= 0; --i) kept = append_carry(kept, philox_word(dice.philox.seed, element + (unsigned)i), dice.carries);
+    return kept | dice.all;
+  }
+#pragma unroll 1
+  for (int i = 4; i >= 0; i -= 4) kept = prepend_kept<4>(kept, dice, low + (unsigned)i, high);
+  const unsigned offset = (unsigned)element & 3;
+  // The row starts inside a block: the word's last elements are in one more.
+  if (offset != 0) kept = kept >> offset | prepend_kept<1>(0, dice, low + 8, high) << (32 - offset);
+  return kept | dice.all;
+}
+
+// Decisions on the lane's keys among 32, a byte for each of four n-tiles, where prmt() finds signs.
+struct KeptTiles {
+  unsigned low, high;  // of the even key of each pair, and the odd one
+};
+
+FFPA_DEVICE KeptTiles kept_tiles(unsigned kept) {
+  const unsigned shift = 7 - (unsigned)lane() % 4 * 2;
+  return {kept << shift, kept << (shift - 1)};
+}
+
+// What dropout leaves of a pair of P, of n-tile `tile` of the four.
+FFPA_DEVICE unsigned drop(unsigned pair, const KeptTiles& kept, int tile) {
+  return pair & prmt(kept.low, kept.high, (unsigned)tile * 0x1111u + 0xcc88u);
+}
 
 // The least word that is kept: word_keeps() holds from there on, since it never falls.
 FFPA_DEVICE unsigned kept_from(float p) {

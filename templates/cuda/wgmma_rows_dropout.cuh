@@ -1,49 +1,44 @@
-// Dropout of cuda/wgmma_rows.cu.j2: which weights are kept, decided while Q K^T is computed.
+// Dropout of cuda/wgmma_rows.cu.j2: warps of their own decide what is kept, tiles ahead of those that compute. Those are busy with
+// softmax while their products run; ten rounds of Philox beside it took longer than the products.
+//
+// A slot holds 32 keys to a word: [keys][row of the block]. Its barriers follow the items'.
 
+constexpr int kKeptWords = (kBlockN + 31) / 32;  // of a row
+constexpr int kKeptBytes = kKeptWords * kBlockM * 4;
+constexpr int kKeptStages = {{ kept_stages }};
+constexpr int kDiceBegin = {{ dice_begin }};  // the first of their threads
+constexpr int kDiceThreads = 32 * {{ dice_warps }};
+constexpr int kKeptBegin = (kItemsBegin + 2 * kItemBytes + 15) / 16 * 16;
+typedef Place<kKeptStages> KeptPlace;
+
+FFPA_DEVICE unsigned kept_full(unsigned smem, const KeptPlace& place) { return barrier_at(smem, kKeptBarriers + place.slot); }
+FFPA_DEVICE unsigned kept_empty(unsigned smem, const KeptPlace& place) { return barrier_at(smem, kKeptBarriers + kKeptStages + place.slot); }
+FFPA_DEVICE unsigned kept_at(unsigned smem, const KeptPlace& place, int word, int row) {
+  return smem + kKeptBegin + place.slot * kKeptBytes + (word * kBlockM + row) * 4;
+}
+
+// Of a tile, of the lane's two rows.
 struct KeptMarks {
-  static constexpr int kWords = (2 * kSTiles + 31) / 32;
-  unsigned kept[2][kWords];  // bit 2 i + e is of column_of(i) + e
+  unsigned kept[2][kKeptWords];
 
-  FFPA_DEVICE void draw(const ForwardParams& params, const Tile& tile, int j) {
-    const PhiloxKey philox = philox_key(params);
-    const unsigned least = tile.kept_from;
-    const bool aligned = ((philox.offset | (unsigned)params.seqlen_k) & 3) == 0;
-    unsigned long long row[2];
+  FFPA_DEVICE void load(unsigned smem, const KeptPlace& place) {
+    mbarrier_wait(kept_full(smem, place), place.parity);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      row[h] = dropout_row(params, philox, tile.batch, tile.head, query_of(tile, row_of(h))) + (unsigned)(first_key(tile, j) + column_of(0));
+#pragma unroll
+      for (int word = 0; word < kKeptWords; ++word) kept[h][word] = ld_shared_u32(kept_at(smem, place, word, row_of(h)));
     }
-    // A lane decides one block of four elements for two n-tiles of each row, its neighbour the other (kept_of_pair).
-    const unsigned odd = (unsigned)lane() % 2;
-#pragma unroll
-    for (int w = 0; w < kWords; ++w) {
-      const int count = kSTiles - 16 * w < 16 ? kSTiles - 16 * w : 16;
-      kept[0][w] = kept[1][w] = 0;
-      if (aligned) {
-        // Both rows at a time, and two steps: ten rounds in a row leave the arithmetic units idle otherwise.
-#pragma unroll 1
-        for (int i = 0; i < count; i += 4) {
-          PhiloxBlock block[4];
-#pragma unroll
-          for (int k = 0; k < 4; ++k) {
-            block[k] = philox_counter((row[k % 2] + (unsigned)(8 * (16 * w + i + k / 2 * 2)) + odd * 6u) >> 2);
-          }
-          philox_blocks(block, philox.seed);
-#pragma unroll
-          for (int k = 0; k < 4; ++k) {
-            unsigned own = 0;
-#pragma unroll
-            for (int e = 0; e < 4; ++e) own |= (unsigned)(block[k].word[e] >= least) << e;
-            kept[k % 2][w] |= exchange_kept(own) << (2 * (i + k / 2 * 2)) % 32;
-          }
-        }
-      } else {
-#pragma unroll 1
-        for (int i = 0; i < count; i += 2) {
-#pragma unroll
-          for (int h = 0; h < 2; ++h) kept[h][w] |= kept_of_pair(philox.seed, row[h] + 8 * (16 * w + i), least, false) << (2 * i);
-        }
-      }
-    }
+    __syncwarp();
+    mbarrier_arrive_if(kept_empty(smem, place), lane() == 0);
   }
 };
+
+// What is kept of tile j.
+FFPA_DEVICE void draw(const Dice& dice, const ForwardParams& params, const Tile& tile, int j, unsigned smem, const KeptPlace& place) {
+#pragma unroll 1
+  for (int index = (int)threadIdx.x - kDiceBegin; index < kKeptWords * kBlockM; index += kDiceThreads) {
+    const int row = index % kBlockM, word = index / kBlockM;
+    const unsigned long long element = dropout_row(params, dice.philox, tile.batch, head_of(tile, row), query_of(tile, row));
+    st_shared_u32(kept_at(smem, place, word, row), kept_of_32(dice, element + (unsigned)(first_key(tile, j) + 32 * word)));
+  }
+}

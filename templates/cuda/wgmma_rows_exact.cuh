@@ -24,9 +24,12 @@ FFPA_DEVICE float dot(const Element* a, const Element* b) {
 // The row's score of `key`; -infinity: it does not see the key.
 FFPA_DEVICE float exact_score(const ForwardParams& params, const Tile& tile, const Element* q, const Element* k, int query, int key) {
   float score = dot(q, k);
+//% if softcap
+  score = capped(score, cap_factor(params));
+//% endif
 //% if natural
   score = modified(score, params, tile, query, key);
-//% else
+//% elif not softcap
   score = params.softmax_scale < 0.0f ? -score : score;
 //% endif
 //% if bias

@@ -3,19 +3,35 @@
 template <typename Value>
 struct Mask {
   const Value* row0;  // of the tile's batch entry and head
-  long long stride_row, stride_key;
-  bool paired;  // pairs of an even number of keys lie together and aligned in every row
-  bool wide;    // so do 16 bytes
+  long long stride_batch, stride_head, stride_row, stride_key;
 
   FFPA_DEVICE const Value* at(int query, int key) const { return row0 + query * stride_row + key * stride_key; }
+
+  // Whether in every row, `bytes` that begin at a multiple of as many lie together and aligned.
+  FFPA_DEVICE bool aligned(unsigned bytes) const {
+    return stride_key == 1 && (((unsigned long long)row0 | (unsigned long long)(stride_row * (long long)sizeof(Value))) & (bytes - 1)) == 0;
+  }
+  FFPA_DEVICE bool is_for_tma(const void* tensor, bool by_row) const {
+    return is_mark_tensor_for_tma(tensor, stride_batch, stride_head, stride_row, stride_key, by_row, (int)sizeof(Value));
+  }
 };
 
 template <typename Value>
 FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const Tile& tile, long long stride_batch, long long stride_head,
                                 long long stride_row, long long stride_key) {
-  const Value* row0 = (const Value*)tensor + tile.batch * stride_batch + tile.head * stride_head;
-  const bool paired = stride_key == 1 && ((tile.seqlen_k | stride_row) & 1) == 0 &&
-                      (unsigned long long)row0 % (2 * sizeof(Value)) == 0;
-  const bool wide = paired && stride_row * (long long)sizeof(Value) % 16 == 0 && (unsigned long long)row0 % 16 == 0;
-  return {row0, stride_row, stride_key, paired, wide};
+  return {(const Value*)tensor + tile.batch * stride_batch + tile.head * stride_head, stride_batch, stride_head, stride_row, stride_key};
 }
+//% if mask
+
+FFPA_DEVICE Mask<unsigned char> boolean_mask(const ForwardParams& params, const Tile& tile) {
+  return mask_at<unsigned char>(params.mask, tile, params.mask_stride_batch, params.mask_stride_head,
+                                params.mask_stride_row, params.mask_stride_key);
+}
+//% endif
+//% if bias
+
+FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const Tile& tile) {
+  return mask_at<BiasElement>(params.bias, tile, params.bias_stride_batch, params.bias_stride_head,
+                              params.bias_stride_row, params.bias_stride_key);
+}
+//% endif

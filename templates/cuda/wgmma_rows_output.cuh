@@ -62,11 +62,55 @@ FFPA_DEVICE float quad_sum(float value) {
 
 constexpr int kGroups = (kOTiles + 3) / 4;
 
+//% if staged
+// By way of shared memory, a warp's sixteen rows; the copies to global memory go on while the next item is computed. The rows of the
+// item before have been read when this one's are written.
+FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardParams& params, const Tile& tile, unsigned smem) {
+  tma_store_wait_group_read<0>();
+  __syncwarp();
+  RowResult result[2];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const float sum = quad_sum(state.sum[h]);
+    result[h] = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if lse else "sum" }}, params, head_of(tile, row_of(h)));
+  }
+  const int row = consumer() * 64 + warp() * 16 + lane() % 16;
+  const unsigned from = smem + kOBegin + row * kOPitch;
+#pragma unroll
+  for (int i = 0; i < (kOTiles + 1) / 2; ++i) {
+    unsigned four[4];
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int at = 8 * i + 2 * r;
+      four[r] = at < kHeadDimV / 2 ? pack(out.value[at] * result[r % 2].inverse, out.value[at + 1] * result[r % 2].inverse) : 0;
+    }
+    stmatrix_x4(from + i * 32 + lane() / 16 * 16, four);
+  }
+  fence_proxy_async_shared();
+  __syncwarp();
+  if (lane() < 16 && is_row(tile, row)) {
+    Element* to = o_of(params, tile, row);
+    if (((unsigned long long)to & 15) == 0) {
+      bulk_store(to, from, 2 * kHeadDimV);
+    } else {
+#pragma unroll 1
+      for (int column = 0; column < kHeadDimV; ++column) to[column] = (Element)ld_shared_u16(from + 2 * column);
+    }
+  }
+  tma_store_commit_group();
+//% if lse
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    if (is_row(tile, row_of(h)) && lane() % 4 == 0) lse_of(params, tile, row_of(h)) = result[h].lse;
+  }
+//% endif
+}
+//% else
 FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardParams& params, const Tile& tile) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const float sum = quad_sum(state.sum[h]);
-    const RowResult result = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if rounded_sums and lse else "sum" }}, params, head_of(tile, row_of(h)));
+    const RowResult result = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if lse else "sum" }}, params, head_of(tile, row_of(h)));
     const bool stored = is_row(tile, row_of(h));
     Element* to = o_of(params, tile, row_of(h));
 #pragma unroll
@@ -81,6 +125,7 @@ FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardP
 //% endif
   }
 }
+//% endif
 
 // Of rows that see no key.
 FFPA_DEVICE void store_nothing(const ForwardParams& params, const Tile& tile) {

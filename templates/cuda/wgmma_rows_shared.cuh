@@ -1,8 +1,8 @@
 // Shared memory of cuda/wgmma_rows.cu.j2 and how it is filled. src/plan/families/wgmma_rows.cpp adds up the same bytes.
 //
 // A tile is stored in blocks of 64 columns, 128 bytes a row under the 128-byte swizzle, one TMA box each; columns past the
-// head dim and rows past the tensor's end are zeros. Order: Q of each consumer, K slots, V slots, barriers, two words for the
-// indices of the next items.
+// head dim and rows past the tensor's end are zeros. Order: Q of each consumer, K slots, V slots, slots of masks and biases (see
+// cuda/wgmma_rows_marks.cuh) or O where it is staged, barriers, what is to be known of two items.
 
 constexpr int kKBlocks = (kHeadDim + 63) / 64;
 constexpr int kVBlocks = (kHeadDimV + 63) / 64;
@@ -11,7 +11,16 @@ constexpr int kKBytes = kKBlocks * kBlockN * 128;
 constexpr int kVBytes = kVBlocks * kBlockN * 128;
 constexpr int kKBegin = kConsumers * kQBytes;
 constexpr int kVBegin = kKBegin + kKStages * kKBytes;
+//% if masked
+constexpr int kMarksBegin = kVBegin + kVStages * kVBytes;
+constexpr int kBarriersBegin = kMarksBegin + {{ mark_bytes }};
+//% elif staged
+constexpr int kOPitch = (kHeadDimV + 15) / 16 * 32 + 16;  // an odd multiple of 16, for the banks
+constexpr int kOBegin = kVBegin + kVStages * kVBytes;
+constexpr int kBarriersBegin = kOBegin + kBlockM * kOPitch;
+//% else
 constexpr int kBarriersBegin = kVBegin + kVStages * kVBytes;
+//% endif
 
 // Place `count` of a ring of kStages slots, and the parity of its slot's phase.
 template <int kStages>
@@ -37,13 +46,16 @@ typedef Place<kKStages> KPlace;
 typedef Place<kVStages> VPlace;
 typedef Place<2> ItemPlace;
 
-// Barriers: full and empty of each consumer's Q, of the slots of K, of V, and of the two words.
+// Barriers: full and empty of each consumer's Q, of the slots of K, of V, and of the two items.
 constexpr int kQBarriers = 0;
 constexpr int kKBarriers = 2 * kConsumers;
 constexpr int kVBarriers = kKBarriers + 2 * kKStages;
 constexpr int kItemBarriers = kVBarriers + 2 * kVStages;
-constexpr int kBarriers = kItemBarriers + 4;
+{{ "constexpr int kKeptBarriers = kItemBarriers + 4;" if dropout else "" }}
+{{ "constexpr int kMarkBarriers = kItemBarriers + 4" if masked else "" }}{{ " + 2 * " ~ kept_stages if dropout and masked else "" }}{{ ";" if masked else "" }}
+constexpr int kBarriers = kItemBarriers + 4{{ " + 2 * " ~ kept_stages if dropout else "" }}{{ " + 2 * kConsumers * " ~ mark_stages if masked else "" }}{{ " + 1" if deals else "" }};
 constexpr int kItemsBegin = kBarriersBegin + 8 * kBarriers;
+constexpr int kItemBytes = 128;
 
 FFPA_DEVICE unsigned barrier_at(unsigned smem, int index) { return smem + kBarriersBegin + 8 * index; }
 FFPA_DEVICE unsigned q_full(unsigned smem, int consumer) { return barrier_at(smem, kQBarriers + consumer); }
@@ -54,22 +66,34 @@ FFPA_DEVICE unsigned v_full(unsigned smem, const VPlace& place) { return barrier
 FFPA_DEVICE unsigned v_empty(unsigned smem, const VPlace& place) { return barrier_at(smem, kVBarriers + kVStages + place.slot); }
 FFPA_DEVICE unsigned item_full(unsigned smem, const ItemPlace& place) { return barrier_at(smem, kItemBarriers + place.slot); }
 FFPA_DEVICE unsigned item_empty(unsigned smem, const ItemPlace& place) { return barrier_at(smem, kItemBarriers + 2 + place.slot); }
-FFPA_DEVICE unsigned item_word(unsigned smem, const ItemPlace& place) { return smem + kItemsBegin + 4 * place.slot; }
+//% if deals
+FFPA_DEVICE unsigned items_loaded(unsigned smem) { return barrier_at(smem, kItemBarriers + 4); }
+//% endif
+FFPA_DEVICE unsigned item_words(unsigned smem, const ItemPlace& place) { return smem + kItemsBegin + kItemBytes * place.slot; }
 
-// `count` barriers for what becomes full, then as many for what has been read, by so many warps.
-FFPA_DEVICE void init_pairs(unsigned smem, int first, int count, int warps) {
+// `count` barriers for what becomes full, by so many arrivals, then as many for what has been read, by so many warps.
+FFPA_DEVICE void init_pairs(unsigned smem, int first, int arrivals, int count, int warps) {
 #pragma unroll 1
   for (int i = 0; i < count; ++i) {
-    mbarrier_init(barrier_at(smem, first + i), 1);
+    mbarrier_init(barrier_at(smem, first + i), arrivals);
     mbarrier_init(barrier_at(smem, first + count + i), warps);
   }
 }
 
 FFPA_DEVICE void init_barriers(unsigned smem) {
-  init_pairs(smem, kQBarriers, kConsumers, 4);
-  init_pairs(smem, kKBarriers, kKStages, 4 * kConsumers);
-  init_pairs(smem, kVBarriers, kVStages, 4 * kConsumers);
-  init_pairs(smem, kItemBarriers, 2, 4 * kConsumers);
+  init_pairs(smem, kQBarriers, 1, kConsumers, 4);
+  init_pairs(smem, kKBarriers, 1, kKStages, 4 * kConsumers);
+  init_pairs(smem, kVBarriers, 1, kVStages, 4 * kConsumers);
+  init_pairs(smem, kItemBarriers, 1, 2, 4 * kConsumers{{ " + " ~ dice_warps if dropout else "" }}{{ " + kConsumers" if masked else "" }});
+//% if dropout
+  init_pairs(smem, kKeptBarriers, {{ dice_warps }}, {{ kept_stages }}, 4 * kConsumers);
+//% endif
+//% if masked
+  init_pairs(smem, kMarkBarriers, 1, kConsumers * {{ mark_stages }}, 4);
+//% endif
+//% if deals
+  mbarrier_init(items_loaded(smem), 1);
+//% endif
   fence_mbarrier_init();
 }
 

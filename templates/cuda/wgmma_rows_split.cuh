@@ -13,7 +13,7 @@ FFPA_DEVICE void leave_part(const OutTile& out, const RowState& state, const Par
   for (int h = 0; h < 2; ++h) {
     place.values[(kHeadDimV / 2 + h) * 128] = state.origin[h];
     place.values[(kHeadDimV / 2 + 2 + h) * 128] = state.sum[h];
-//% if rounded_sums and lse
+//% if lse
     place.values[(kHeadDimV / 2 + 4 + h) * 128] = state.exact[h];
 //% endif
   }
@@ -37,7 +37,7 @@ FFPA_DEVICE bool store_merged(const ForwardParams& params, const RowsWork& work,
       const float of_before = ex2_approx((state.origin[h] - start) * scale);
       const float of_part = ex2_approx((origin - start) * scale);
       state.sum[h] = state.sum[h] * of_before + ld_global_cg_f32(from + (2 + h) * 128) * of_part;
-//% if rounded_sums and lse
+//% if lse
       state.exact[h] = state.exact[h] * of_before + ld_global_cg_f32(from + (4 + h) * 128) * of_part;
 //% endif
       state.origin[h] = top;
@@ -47,7 +47,7 @@ FFPA_DEVICE bool store_merged(const ForwardParams& params, const RowsWork& work,
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const float sum = quad_sum(state.sum[h]);
-    result[h] = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if rounded_sums and lse else "sum" }}, params, head_of(tile, row_of(h)));
+    result[h] = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if lse else "sum" }}, params, head_of(tile, row_of(h)));
   }
 #pragma unroll 1
   for (int group = 0; group < kGroups; ++group) {

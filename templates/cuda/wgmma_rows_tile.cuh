@@ -2,6 +2,7 @@
 // rows are kPositions of each of them, head after head.
 
 struct Tile {
+  int parts;  // blocks that share the tile's keys; the first, to be read alone
   int batch;
   int head;  // the first
   int kv_head;
@@ -11,13 +12,9 @@ struct Tile {
   long long q_row, k_row;    // varlen: packed row of the sequence's first token
   int kv_begin;              // key from which tiles of kBlockN keys are counted: what a row does not see is hidden
   int kv_first, kv_last;     // tiles of keys that are this block's: up to, not with, kv_last
-  int parts;                 // blocks that share the tile's keys
   int part;                  // of them; not below `parts`: nothing is left for this one
   int shared_index;          // of the tile, among those with several
   int full_begin, full_end;  // keys that every row sees
-//% if dropout
-  unsigned kept_from;  // least word of Philox that is kept
-//% endif
 };
 
 FFPA_DEVICE KeyRange keys_of_row(const ForwardParams& params, const Tile& tile, int q) {
@@ -37,7 +34,7 @@ FFPA_DEVICE int query_of(const Tile& tile, int row) {
   return position < tile.rows ? position : tile.rows - 1;
 }
 
-//% if window_right
+//% if window_right or masked
 // Heads whose blocks are ordered together: their K and V are read at the same pace, and share L2.
 constexpr unsigned kHeadsTogether = 2048 / (kHeadDim + kHeadDimV) > 0 ? 2048 / (kHeadDim + kHeadDimV) : 1;
 //% endif
@@ -50,8 +47,13 @@ FFPA_DEVICE RowsWork work_of(const ForwardParams& params) {
   return rows_work((int)row_blocks(params) * (params.heads_q / kHeadsPacked) * params.batch, {{ "1" if varlen else "(params.seqlen_k + kBlockN - 1) / kBlockN" }}, {{ multiprocessors }}, {{ most_parts }});
 }
 
+//% if sorted
+FFPA_DEVICE bool are_dealt(const RowsWork& work) { return rows_are_dealt(work.items(), {{ multiprocessors }}); }
+
+//% endif
 // Items run in the order of their index. Heads after each other, so that their K and V stay in L2. When causal, tiles
-// of several heads together, those with most keys first: the last ones to run are short.
+// of several heads together, those with most keys first: the last ones to run are short. With a mask too: heads may share it.
+// Where tiles are dealt out, of all heads.
 FFPA_DEVICE Tile tile_of(const ForwardParams& params, const RowsWork& work, unsigned index) {
   Tile tile;
 //% if most_parts > 1
@@ -66,10 +68,11 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, const RowsWork& work, unsi
 //% endif
   const unsigned heads = params.heads_q / kHeadsPacked;
   const unsigned blocks = row_blocks(params);
-//% if window_right
+//% if window_right or masked
   const unsigned all = heads * params.batch;
-  const unsigned first_head = index / (blocks * kHeadsTogether) * kHeadsTogether;
-  const unsigned together = all - first_head < kHeadsTogether ? all - first_head : kHeadsTogether;
+  const unsigned most = {{ "are_dealt(work) ? all : kHeadsTogether" if sorted else "kHeadsTogether" }};
+  const unsigned first_head = index / (blocks * most) * most;
+  const unsigned together = all - first_head < most ? all - first_head : most;
   index -= first_head * blocks;
   tile.row_begin = (int)(blocks - 1 - index / together) * kTilePositions;
   index = first_head + index % together;
@@ -95,7 +98,7 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, const RowsWork& work, unsi
   const int last = (tile.row_begin + kTilePositions < tile.rows ? tile.row_begin + kTilePositions : tile.rows) - 1;
   const KeyRange of_first = keys_of_row(params, tile, tile.row_begin);
   const KeyRange of_last = keys_of_row(params, tile, last);
-  tile.kv_begin = of_first.begin / 8 * 8;  // so that a lane's two keys stay aligned pairs
+  tile.kv_begin = of_first.begin / 16 * 16;  // so that what is aligned of a mask stays so
   const int keys = of_last.end - tile.kv_begin;
   const int kv_tiles = keys > 0 ? (keys + kBlockN - 1) / kBlockN : 0;
   if (tile.parts > kv_tiles) tile.parts = kv_tiles > 0 ? kv_tiles : 1;
@@ -103,9 +106,6 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, const RowsWork& work, unsi
   tile.kv_last = kv_tiles * (tile.part + 1) / tile.parts;
   tile.full_begin = of_last.begin;
   tile.full_end = of_first.end;
-//% if dropout
-  tile.kept_from = kept_from(params.dropout_p);
-//% endif
   return tile;
 }
 

@@ -14,6 +14,8 @@ int data_type_of(TensorElement element) {
       return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case TensorElement::kBf16:
       return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case TensorElement::kUint8:
+      return CU_TENSOR_MAP_DATA_TYPE_UINT8;
     case TensorElement::kFp32:
       break;
   }

@@ -29,7 +29,10 @@ struct Encoded {
 };
 static_assert(sizeof(Encoded) <= sizeof(TensorMap));
 
-uint32_t bytes_of(TensorElement element) { return element == TensorElement::kFp32 ? 4 : 2; }
+uint32_t bytes_of(TensorElement element) {
+  if (element == TensorElement::kUint8) return 1;
+  return element == TensorElement::kFp32 ? 4 : 2;
+}
 
 uint32_t span_of(TensorSwizzle swizzle) {
   return swizzle == TensorSwizzle::kNone ? 0 : 16u << static_cast<unsigned>(swizzle);

@@ -27,7 +27,11 @@ constexpr int kMinKeys = 32;  // of a tile
 constexpr int kWarpSize = 32;
 constexpr int64_t kSharedBytes = 232448;  // of a block
 constexpr int kMaxStages = 4;
+constexpr int kItemsBytes = 2 * 128;  // what a block's warps tell each other of two items
 constexpr int kMostParts = 8;
+// Tiles of keys from which a tile is shared out, alone and beside whole waves: as in rows_work().
+constexpr int kLeastSharedKeys = 2 * 6, kLeastSharedBesideWaves = 2 * 16;
+constexpr int kKeptStages = 4;  // tiles whose dropout is decided ahead
 // Blocks that take one item after the other, from a counter, pay from so many items each on: the
 // counter has to be cleared ahead of the launch.
 constexpr int kItemsToCount = 3;
@@ -40,24 +44,84 @@ int consumers_of(const KernelConfig& config) { return config.block_m / 64; }
 // Rows of a tile are stored in blocks of 64 columns, 128 bytes each.
 int64_t row_bytes(int head_dim) { return divide_up(head_dim, 64) * 128; }
 
-int64_t shared_bytes(const Problem& problem, const KernelConfig& config, int v_stages) {
-  const int64_t barriers = 2 * (consumers_of(config) + config.num_stages + v_stages + 2);
-  return config.block_m * row_bytes(problem.head_dim) +
-         config.num_stages * config.block_n * row_bytes(problem.head_dim) +
-         v_stages * config.block_n * row_bytes(problem.head_dim_v) + 8 * barriers + 8;
+// Slots of shared memory: for V, and for each consumer's part of masks and biases.
+struct Slots {
+  int v, marks;
+};
+constexpr int kMaxMarkStages = 2;
+
+bool has_marks(const Problem& problem) { return problem.has_mask || problem.has_bias; }
+
+// Of a slot of all consumers, as in cuda/wgmma_rows_marks.cuh.
+int64_t mark_bytes(const Problem& problem, const KernelConfig& config) {
+  const auto of_consumer = [&](bool by_row, DType dtype) {
+    const int64_t row = config.block_n * static_cast<int64_t>(bytes_of(dtype));
+    return divide_up(by_row ? 64 * row : row, 1024) * 1024;
+  };
+  int64_t bytes = 0;
+  if (problem.has_mask) bytes += of_consumer(problem.mask_pattern.query, DType::kBool);
+  if (problem.has_bias) bytes += of_consumer(problem.bias_pattern.query, problem.bias_dtype);
+  return bytes * consumers_of(config);
 }
 
-// 0 when not even one fits.
-int v_stages_of(const Problem& problem, const KernelConfig& config) {
-  int stages = config.num_stages;
-  while (stages > 0 && shared_bytes(problem, config, stages) > kSharedBytes) --stages;
-  return stages;
+// Keys of a box of a mask or a bias.
+int box_keys(const KernelConfig& config, bool by_row, DType dtype) {
+  const auto bytes = static_cast<int>(bytes_of(dtype));
+  return by_row && config.block_n * bytes % 128 == 0 ? 128 / bytes : config.block_n;
+}
+
+// Whether O leaves by way of shared memory, where there is room for it beside the slots.
+bool is_staged(const Problem& problem) {
+  return std::max(problem.head_dim, problem.head_dim_v) <= 128 && !has_marks(problem) &&
+         !problem.dropout;
+}
+
+bool is_plain(const Problem& problem) {
+  return !problem.seqlens_k && !problem.dropout && !has_marks(problem) &&
+         problem.layout != Layout::kVarlen;
+}
+
+// Whether tiles run from the longest to the shortest.
+bool are_tiles_sorted(const Problem& problem) {
+  return (problem.causal || problem.window_right) && is_plain(problem);
+}
+
+// Whether all tiles take as long.
+bool are_tiles_even(const Problem& problem) {
+  return !problem.causal && !problem.window_left && !problem.window_right && is_plain(problem);
+}
+
+int64_t shared_bytes(const Problem& problem, const KernelConfig& config, const Slots& slots) {
+  const int kept_stages = problem.dropout ? kKeptStages : 0;
+  const int64_t barriers = 2 * (consumers_of(config) * (1 + slots.marks) + config.num_stages +
+                                slots.v + 2 + kept_stages) +
+                           1;
+  // What dropout keeps starts at a multiple of 16 bytes, 32 keys of a row in a word.
+  const int64_t kept =
+      kept_stages > 0 ? 16 + kept_stages * config.block_m * divide_up(config.block_n, 32) * 4 : 0;
+  return config.block_m * row_bytes(problem.head_dim) +
+         config.num_stages * config.block_n * row_bytes(problem.head_dim) +
+         slots.v * config.block_n * row_bytes(problem.head_dim_v) +
+         slots.marks * mark_bytes(problem, config) +
+         (is_staged(problem) ? config.block_m * ((problem.head_dim_v + 15) / 16 * 32 + 16) : 0) +
+         8 * barriers + kItemsBytes + kept;
+}
+
+// As many as fit, of V first; none of V when not even one of each fits.
+Slots slots_of(const Problem& problem, const KernelConfig& config) {
+  const int most = has_marks(problem) ? kMaxMarkStages : 0;
+  const int least = has_marks(problem) ? 1 : 0;
+  for (int v = config.num_stages; v > 0; --v) {
+    for (int marks = most; marks >= least; --marks) {
+      if (shared_bytes(problem, config, {v, marks}) <= kSharedBytes) return {v, marks};
+    }
+  }
+  return {0, least};
 }
 
 // What needs registers beside S, P and O.
 bool has_modifiers(const Problem& problem) {
-  return problem.has_mask || problem.has_bias || problem.dropout || problem.softcap ||
-         !problem.score_modifier.empty();
+  return problem.dropout || problem.softcap || !problem.score_modifier.empty();
 }
 
 int num_features(const Problem& problem) {
@@ -84,9 +148,11 @@ int64_t tiles_of(const Problem& problem, const KernelConfig& config, const Shape
 // Registers that a consumer's threads hold at most: S, P, O, and what is found out about S ahead.
 int held_registers(const Problem& problem, const KernelConfig& config) {
   int held = config.block_n / 2 + config.block_n / 4 + problem.head_dim_v / 2;
-  if (problem.has_bias) held += config.block_n / (problem.bias_dtype == DType::kFp32 ? 2 : 4) + 20;
-  if (problem.has_mask) held += config.block_n / 8 + 8;
-  if (problem.dropout) held += 26;
+  if (has_marks(problem)) held += config.block_m == 192 ? 12 : 16;  // see registers_of()
+  if (has_marks(problem) && problem.window_left) held += 8;
+  if (has_marks(problem) && problem.dropout) held += 8;
+  if (problem.dropout)
+    held += 24 + config.block_n / 16;  // consumers have fewer, see registers_of()
   if (!problem.score_modifier.empty()) held += 16;
   if (num_features(problem) > 3) held += 12;
   return held;
@@ -94,13 +160,33 @@ int held_registers(const Problem& problem, const KernelConfig& config) {
 
 // Registers of a thread: 64 K are shared by a block's 128 (consumers + 1) threads. The more a
 // problem asks for, the more the thread that loads has to know of a tile.
+// Warps of their own decide dropout: a warpgroup of them, where that many threads may each have the
+// registers that wgmma takes for O; past that idle ones of the loading warpgroup, which then keep
+// up.
+bool has_dice_warpgroup(const Problem& problem) {
+  return problem.dropout && problem.head_dim_v <= 128;
+}
+
+int threads_of(const Problem& problem, const KernelConfig& config) {
+  return (config.num_warps + (has_dice_warpgroup(problem) ? 4 : 0)) * kWarpSize;
+}
+
 struct Registers {
-  int producer, consumer;
+  int producer, consumer, dice;
 };
-Registers registers_of(const Problem& problem, int consumers) {
-  if (consumers == 3) return {32, 160};
-  if (num_features(problem) > 3) return {40, 232};
-  return {24, 240};
+Registers registers_of(const Problem& problem, const KernelConfig& config) {
+  const int consumers = consumers_of(config);
+  const bool many = num_features(problem) > 3;
+  if (has_dice_warpgroup(problem)) {
+    if (has_marks(problem)) return {64, 192, 64};
+    return many ? Registers{40, 208, 56} : Registers{24, 216, 56};
+  }
+  if (problem.dropout) return has_marks(problem) ? Registers{88, 208, 0} : Registers{72, 216, 0};
+  // Warps that copy masks or biases.
+  if (has_marks(problem)) return consumers == 3 ? Registers{56, 152, 0} : Registers{56, 224, 0};
+  if (consumers == 3) return {32, 160, 0};
+  if (many || held_registers(problem, config) <= 190) return {40, 232, 0};
+  return {24, 240, 0};
 }
 
 // So many leave room for addresses, row sums and the like without spills: found by compiling.
@@ -117,10 +203,11 @@ KernelConfig with_rows(const Problem& problem, KernelConfig config, int block_m,
          held_registers(problem, config) > most_held(consumers_of(config))) {
     config.block_n -= 16;
   }
-  // Masks are read by 64 keys, biases by 32.
-  const int at_once = problem.has_mask ? 64 : problem.has_bias ? 32 : 16;
-  if (config.block_n > 64) config.block_n = config.block_n / at_once * at_once;
-  while (v_stages_of(problem, config) == 0 && config.num_stages > 1) --config.num_stages;
+  const auto lacks_slots = [&] {
+    const int v = slots_of(problem, config).v;
+    return v == 0 || (has_marks(problem) && v < std::min(config.num_stages, 2));
+  };
+  while (lacks_slots() && config.num_stages > 1) --config.num_stages;
   return config;
 }
 
@@ -144,8 +231,16 @@ KernelConfig tile_config(const Problem& problem) {
                                       {192, 128, 96, 2},
                                       {256, 128, 64, 2},
                                       {320, 128, 48, 2}};
+  static constexpr Row kMarked[] = {{64, 192, 128, 3},
+                                    {128, 192, 80, 3},
+                                    {192, 128, 80, 2},
+                                    {256, 128, 64, 2},
+                                    {320, 128, 48, 2}};
   const bool windowed = problem.causal || problem.window_left || problem.window_right;
-  const auto& rows = has_modifiers(problem) ? kModified : windowed ? kWindowed : kPlain;
+  const auto& rows = has_modifiers(problem) ? kModified
+                     : has_marks(problem)   ? kMarked
+                     : windowed             ? kWindowed
+                                            : kPlain;
   const int columns = std::max(problem.head_dim, problem.head_dim_v);
   const Row& row = *std::find_if(std::begin(rows), std::end(rows) - 1,
                                  [&](const Row& row) { return columns <= row.max_columns; });
@@ -167,6 +262,9 @@ void check_config(const Problem& problem, const KernelConfig& config) {
   if (config.block_n < kMinKeys || config.block_n > 256 || config.block_n % 16 != 0) {
     refuse(fmt::format("block_n is a multiple of 16 from {} to 256", kMinKeys));
   }
+  if (config.block_m == 192 && problem.dropout) {
+    refuse("dropout, which takes a warpgroup of its own, has block_m 64 or 128");
+  }
   if (config.num_warps != 4 * (consumers_of(config) + 1)) {
     refuse("num_warps is 4 for each 64 rows of block_m, and 4 more");
   }
@@ -179,9 +277,9 @@ void check_config(const Problem& problem, const KernelConfig& config) {
   if (config.split_kv < 0 || config.split_kv > kMostParts) {
     refuse(fmt::format("split_kv is at most {}", kMostParts));
   }
-  if (v_stages_of(problem, config) == 0) {
+  if (slots_of(problem, config).v == 0) {
     refuse(fmt::format("its tiles take {} bytes of shared memory, a block has {}",
-                       shared_bytes(problem, config, 1), kSharedBytes));
+                       shared_bytes(problem, config, {1, has_marks(problem)}), kSharedBytes));
   }
   if (config.block_n > kMinKeys &&
       held_registers(problem, config) > most_held(consumers_of(config))) {
@@ -209,12 +307,17 @@ struct Work {
     return rows_work(static_cast<int>(tiles), static_cast<int>(kv_tiles), multiprocessors,
                      std::max(config.split_kv, 1));
   }
+  bool is_dealt(int items) const {
+    return are_tiles_even(problem) ||
+           (are_tiles_sorted(problem) && rows_are_dealt(items, multiprocessors));
+  }
   bool counts(const Shape& shape) const {
-    return of(shape).items() >= kItemsToCount * multiprocessors;
+    const int items = of(shape).items();
+    return !is_dealt(items) && items >= kItemsToCount * multiprocessors;
   }
   int blocks(const Shape& shape) const {
     const int items = of(shape).items();
-    return counts(shape) ? multiprocessors : items;
+    return counts(shape) || is_dealt(items) ? std::min(multiprocessors, items) : items;
   }
   size_t workspace_bytes(const Shape& shape) const {
     const RowsWork work = of(shape);
@@ -246,19 +349,25 @@ class Rows final : public WgmmaSchedule {
     KernelConfig config = tile_config(problem);
     const bool uneven = problem.causal || problem.window_left || problem.window_right;
     const auto tiles = [&](const KernelConfig& c) { return tiles_of(problem, c, shape); };
-    // Of few waves of blocks, smaller tiles may fill the last one better. They are slower by
-    // themselves: by about an eighth.
     const int64_t at_once = std::max(device.multiprocessors, 1);
-    if (config.block_m == 192 && tiles(config) < kItemsToCount * at_once) {
-      KernelConfig smaller = with_rows(problem, config, 128, 128);
-      const int64_t rows = divide_up(tiles(config), at_once) * config.block_m;
-      const int64_t fewer = divide_up(tiles(smaller), at_once) * smaller.block_m;
-      if (8 * rows >= 9 * fewer) config = smaller;
+    if (config.block_m == 192) {
+      const KernelConfig smaller = with_rows(problem, config, 128, 128);
+      const bool pays = uneven ? few_keys_are_hidden(problem, shape, config, at_once)
+                               : clocks_of(problem, shape, smaller, at_once) <=
+                                     clocks_of(problem, shape, config, at_once);
+      if (pays) config = smaller;
+    }
+    if (uneven && config.block_m == 128 && config.block_n == 80 && shape.seqlen_k < 8192) {
+      config.num_stages = 3;
+      config = with_rows(problem, config, 128, 64);
     }
     // Causal tiles differ in length, the short ones last: what whole waves leave over matters only
-    // where there is hardly one. Masks and the like leave no registers for it.
-    if (problem.layout != Layout::kVarlen && !has_modifiers(problem) &&
-        (!uneven || tiles(config) < at_once)) {
+    // where there is hardly one. Masks and the like leave no registers for it. The shape is the
+    // smallest of its class.
+    const int64_t keys = (2 * shape.seqlen_k - 1) / config.block_n;
+    const bool few = tiles(config) < at_once;
+    if (problem.layout != Layout::kVarlen && !has_modifiers(problem) && !has_marks(problem) &&
+        (few || !uneven) && keys >= (few ? kLeastSharedKeys : kLeastSharedBesideWaves)) {
       config.split_kv = kMostParts;
     }
     return config;
@@ -285,10 +394,35 @@ class Rows final : public WgmmaSchedule {
   }
 
  private:
+  // About how long tiles of one length take, in clocks of an H200.
+  static int64_t clocks_of(const Problem& problem, const Shape& shape, const KernelConfig& config,
+                           int64_t at_once) {
+    const bool small = std::max(problem.head_dim, problem.head_dim_v) <= 64;
+    const int64_t of_keys = config.block_m == 192 ? (small ? 2700 : 2290) : (small ? 2240 : 2700);
+    constexpr int64_t kBeside = 4500, kMerge = 8000;
+    const int64_t keys = divide_up(shape.seqlen_k, config.block_n);
+    const RowsWork work = rows_work(static_cast<int>(tiles_of(problem, config, shape)),
+                                    static_cast<int>(keys), static_cast<int>(at_once),
+                                    has_modifiers(problem) || has_marks(problem) ? 1 : kMostParts);
+    const int64_t whole = divide_up(work.whole, at_once) * (keys * of_keys + kBeside);
+    if (work.shared == 0) return whole;
+    return whole + divide_up(work.shared * work.parts, at_once) *
+                       (divide_up(keys, work.parts) * of_keys + kBeside + kMerge);
+  }
+
+  // Whether fewer rows pay: whose tiles of keys lie less across the diagonal, or which occupy the
+  // device better.
+  static bool few_keys_are_hidden(const Problem& problem, const Shape& shape,
+                                  const KernelConfig& config, int64_t at_once) {
+    if (tiles_of(problem, config, shape) < kItemsToCount * at_once) return true;
+    const bool small = std::max(problem.head_dim, problem.head_dim_v) <= 64;
+    return heads_packed(problem) < 4 && shape.seqlen_k <= (small ? 1024 : 4096);
+  }
+
   static PlanStep forward_step(const Problem& problem, const KernelConfig& config,
                                const Work& work) {
     const int consumers = consumers_of(config);
-    const int v_stages = v_stages_of(problem, config);
+    const Slots slots = slots_of(problem, config);
     PlanStep step;
     step.template_name = "cuda/wgmma_rows.cu.j2";
     step.entry = kEntry;
@@ -308,23 +442,42 @@ class Rows final : public WgmmaSchedule {
     step.context["lse"] = problem.lse;
     set_features(step.context, problem);
     step.context["consumers"] = consumers;
+    step.context["even"] = are_tiles_even(problem);
+    step.context["sorted"] = are_tiles_sorted(problem);
+    step.context["staged"] = is_staged(problem);
     step.context["heads_packed"] = heads_packed(problem);
     step.context["block_n"] = config.block_n;
     step.context["k_stages"] = config.num_stages;
-    step.context["v_stages"] = v_stages;
+    step.context["v_stages"] = slots.v;
+    if (has_marks(problem)) {
+      step.context["mark_stages"] = slots.marks;
+      step.context["mark_bytes"] = slots.marks * mark_bytes(problem, config);
+      step.context["mask_by_row"] = problem.mask_pattern.query;
+      step.context["bias_by_row"] = problem.bias_pattern.query;
+    }
     step.context["max_rise"] = "8.0f";
-    step.context["rounded_sums"] = problem.head_dim_v > 128;
-    const Registers registers = registers_of(problem, consumers);
+    const Registers registers = registers_of(problem, config);
     step.context["producer_registers"] = registers.producer;
     step.context["consumer_registers"] = registers.consumer;
+    step.context["threads"] = threads_of(problem, config);
+    if (problem.dropout) {
+      const bool warpgroup = has_dice_warpgroup(problem);
+      // Of the loading warpgroup, the first warp loads, and one for each consumer copies masks.
+      const int idle = 1 + (has_marks(problem) ? consumers : 0);
+      step.context["dice_begin"] = warpgroup ? 128 * (consumers + 1) : kWarpSize * idle;
+      step.context["dice_warps"] = warpgroup ? 4 : 4 - idle;
+      step.context["dice_registers"] = registers.dice;
+      step.context["kept_stages"] = kKeptStages;
+    }
     step.context["multiprocessors"] = work.multiprocessors;
     step.context["most_parts"] = std::max(config.split_kv, 1);
-    step.geometry = [work, bytes = shared_bytes(problem, config, v_stages),
-                     threads = config.num_warps * kWarpSize](const Shape& shape) {
+    step.geometry = [work, bytes = shared_bytes(problem, config, slots),
+                     threads = threads_of(problem, config)](const Shape& shape) {
       LaunchGeometry geometry;
       geometry.grid.x = static_cast<uint32_t>(work.blocks(shape));
       geometry.block.x = static_cast<uint32_t>(threads);
       geometry.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
+      geometry.programmatic = !work.counts(shape);
       return geometry;
     };
     step.tensor_maps = [problem, config](const ForwardParams& params, const Shape& shape) {
@@ -335,6 +488,14 @@ class Rows final : public WgmmaSchedule {
       q.box[2] = static_cast<uint32_t>(packed);
       maps.add() = k_tensor_map(problem, params, shape, config.block_n);
       maps.add() = v_tensor_map(problem, params, shape, config.block_n);
+      if (problem.has_mask) {
+        const int keys = box_keys(config, problem.mask_pattern.query, DType::kBool);
+        maps.add() = mask_tensor_map(problem, params, shape, keys);
+      }
+      if (problem.has_bias) {
+        const int keys = box_keys(config, problem.bias_pattern.query, problem.bias_dtype);
+        maps.add() = bias_tensor_map(problem, params, shape, keys);
+      }
       return maps;
     };
     return step;

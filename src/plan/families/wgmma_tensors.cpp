@@ -7,6 +7,12 @@
 namespace ffpa_jit {
 namespace {
 
+#define FFPA_DEVICE inline
+#include "common/mark_tensor.h"
+#undef FFPA_DEVICE
+
+constexpr int kRowsOfMarks = 64;
+
 struct Strides {
   int64_t batch, head, row;  // elements
 };
@@ -31,6 +37,43 @@ TensorMapSpec map_of(const Problem& problem, const void* address, const Strides&
         static_cast<uint64_t>(sizes[i] > 1 ? steps[i] * bytes : (columns * bytes + 15) / 16 * 16);
   }
   spec.box = {static_cast<uint32_t>(box_columns), static_cast<uint32_t>(box_rows), 1, 1, 0};
+  return spec;
+}
+
+struct MarkStrides {
+  int64_t batch, head, row, key;  // elements
+};
+
+TensorMapSpec mark_map(const Problem& problem, const ForwardParams& params, const Shape& shape,
+                       const void* address, const MarkStrides& strides, bool by_row, DType dtype,
+                       int box_keys) {
+  const auto bytes = static_cast<int>(bytes_of(dtype));
+  if (!is_mark_tensor_for_tma(address, strides.batch, strides.head, strides.row, strides.key,
+                              by_row, bytes)) {
+    return q_tensor_map(problem, params, shape, kRowsOfMarks);
+  }
+  TensorMapSpec spec;
+  spec.address = address;
+  spec.element = dtype == DType::kBool   ? TensorElement::kUint8
+                 : dtype == DType::kFp32 ? TensorElement::kFp32
+                 : dtype == DType::kFp16 ? TensorElement::kFp16
+                                         : TensorElement::kBf16;
+  const int width = box_keys * bytes;
+  spec.swizzle = !by_row        ? TensorSwizzle::kNone
+                 : width == 128 ? TensorSwizzle::k128Bytes
+                 : width == 64  ? TensorSwizzle::k64Bytes
+                 : width == 32  ? TensorSwizzle::k32Bytes
+                                : TensorSwizzle::kNone;
+  spec.rank = 4;
+  const int64_t sizes[] = {shape.seqlen_q, shape.heads_q, shape.batch};
+  const int64_t steps[] = {strides.row, strides.head, strides.batch};
+  spec.sizes[0] = static_cast<uint64_t>(std::max<int64_t>(shape.seqlen_k, 1));
+  for (int i = 0; i < 3; ++i) {
+    const bool full = steps[i] != 0 && sizes[i] > 1;
+    spec.sizes[i + 1] = static_cast<uint64_t>(full ? sizes[i] : 1);
+    spec.strides[i] = static_cast<uint64_t>(full ? steps[i] * bytes : 16);
+  }
+  spec.box = {static_cast<uint32_t>(box_keys), by_row ? uint32_t{kRowsOfMarks} : 1, 1, 1, 0};
   return spec;
 }
 
@@ -60,6 +103,20 @@ TensorMapSpec v_tensor_map(const Problem& problem, const ForwardParams& p, const
                 {p.v_stride_batch, p.v_stride_head, p.v_stride_row}, packed ? 1 : s.batch,
                 s.heads_kv, packed ? s.total_k : s.seqlen_k, problem.head_dim_v, box_rows,
                 box_columns);
+}
+
+TensorMapSpec mask_tensor_map(const Problem& problem, const ForwardParams& p, const Shape& s,
+                              int box_keys) {
+  return mark_map(problem, p, s, p.mask,
+                  {p.mask_stride_batch, p.mask_stride_head, p.mask_stride_row, p.mask_stride_key},
+                  problem.mask_pattern.query, DType::kBool, box_keys);
+}
+
+TensorMapSpec bias_tensor_map(const Problem& problem, const ForwardParams& p, const Shape& s,
+                              int box_keys) {
+  return mark_map(problem, p, s, p.bias,
+                  {p.bias_stride_batch, p.bias_stride_head, p.bias_stride_row, p.bias_stride_key},
+                  problem.bias_pattern.query, problem.bias_dtype, box_keys);
 }
 
 }  // namespace ffpa_jit

@@ -16,4 +16,10 @@ TensorMapSpec k_tensor_map(const Problem& problem, const ForwardParams& params, 
 TensorMapSpec v_tensor_map(const Problem& problem, const ForwardParams& params, const Shape& shape,
                            int box_rows, int box_columns = 64);
 
+// A mask or a bias as cuda/wgmma_rows_marks.cuh reads it: {keys, rows, heads, batch} in boxes of
+// `box_keys` keys and 64 rows, or the one row that stands for all. Of a tensor that TMA cannot read,
+// which the kernel sees by the same rule (common/mark_tensor.h), the map is Q's.
+TensorMapSpec mask_tensor_map(const Problem&, const ForwardParams&, const Shape&, int box_keys);
+TensorMapSpec bias_tensor_map(const Problem&, const ForwardParams&, const Shape&, int box_keys);
+
 }  // namespace ffpa_jit

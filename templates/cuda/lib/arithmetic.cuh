@@ -20,3 +20,10 @@ FFPA_DEVICE float fma_rn(float a, float b, float c) {
   asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(y) : "f"(a), "f"(b), "f"(c));
   return y;
 }
+
+// abs.f32
+FFPA_DEVICE float abs_f32(float x) {
+  float y;
+  asm("abs.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}

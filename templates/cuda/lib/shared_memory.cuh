@@ -31,6 +31,16 @@ FFPA_DEVICE float ld_shared_f32(unsigned address) {
   return value;
 }
 
+// ld.shared.v2.f32, 8-byte aligned.
+struct Floats2 {
+  float value[2];
+};
+FFPA_DEVICE Floats2 ld_shared_v2_f32(unsigned address) {
+  Floats2 to;
+  asm volatile("ld.shared.v2.f32 { %0, %1}, [%2];" : "=f"(to.value[0]), "=f"(to.value[1]) : "r"(address) : "memory");
+  return to;
+}
+
 // ld.shared.v4.u32, 16-byte aligned.
 FFPA_DEVICE Words4 ld_shared_v4_u32(unsigned address) {
   Words4 to;

@@ -11,3 +11,6 @@ FFPA_DEVICE float max_f32(float a, float b) { return fmaxf(a, b); }
 
 // fma.rn.f32: a * b + c with one rounding.
 FFPA_DEVICE float fma_rn(float a, float b, float c) { return fmaf(a, b, c); }
+
+// abs.f32
+FFPA_DEVICE float abs_f32(float x) { return fabsf(x); }

@@ -187,7 +187,10 @@ Store::Merged SqliteStore::merge_from(const std::filesystem::path& file) {
       transaction.commit();
     }
   } catch (const sqlite::Error& e) {
-    throw_error(FFPA_JIT_CACHE_ERROR, "cache merge: {}", e.what());
+    throw_error(FFPA_JIT_CACHE_ERROR,
+                "cache merge: {}; expected is a file of `ffpa-jit cache export`, or another "
+                "cache's cache.sqlite",
+                e.what());
   }
   return sum;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/closest_name.h"
 #include "base/error.h"
 #include "problem/canonical_text.h"
 
@@ -16,22 +17,6 @@ namespace {
 
 constexpr std::string_view kOwnPrefix = "FFPA_JIT_";
 
-// Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 bool is_known(std::string_view name) {
   const auto table = environment_variables();
   return std::any_of(table.begin(), table.end(), [&](const EnvironmentVariable& v) {
@@ -39,13 +24,12 @@ bool is_known(std::string_view name) {
   });
 }
 
-std::string_view closest_name(std::string_view name) {
-  const auto table = environment_variables();
-  return std::min_element(table.begin(), table.end(),
-                          [&](const EnvironmentVariable& a, const EnvironmentVariable& b) {
-                            return edit_distance(name, a.name) < edit_distance(name, b.name);
-                          })
-      ->name;
+std::string_view closest_variable(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    names.push_back(variable.name);
+  }
+  return closest_name(name, names);
 }
 
 }  // namespace
@@ -83,7 +67,7 @@ Environment Environment::from(std::span<const Setting> settings) {
     if (name.starts_with(kOwnPrefix) && !is_known(name)) {
       environment.warnings_.push_back(fmt::format(
           "environment variable {} is not known and has no effect; the closest known name is {}",
-          name, closest_name(name)));
+          name, closest_variable(name)));
     }
   }
   if (auto found = set.find("XDG_CACHE_HOME"); found != set.end()) {

@@ -113,9 +113,14 @@ class Basics(Cli):
         self.fails(2, ["--help"])
         self.fails(2, ["train"], "train")
         self.fails(2, ["--no-such-flag"], "run", "--no-such-flag")
+        self.fails(2, ["--hed-dim is not known; --head-dim may be meant"], "run", "--hed-dim", "64")
+        self.fails(2, ["--head_dim is not known; --head-dim may be meant"], "warmup", "--head_dim=64")
+        self.fails(2, ["--limt is not known; --limit may be meant"], "cache", "gc", "--limt", "4G")
         self.fails(2, ["--head-dim"], "run", "--head-dim", "many")
-        for command, flag in (("warmup", "--jobs"), ("warmup", "--seqlen"), ("bench", "--N"), ("tune", "--budget")):
+        for command, flag in (("warmup", "--jobs"), ("warmup", "--seqlen"), ("bench", "--N"), ("tune", "--jobs")):
             self.fails(2, [flag, "0 is not a number above 0"], command, flag, "0")
+        for flag in ("--budget", "--time-limit"):
+            self.fails(2, [flag, "86400"], "tune", flag, "1e300")
         self.assertRegex(self.cli("--version").stdout, r"^\d+\.\d+\.\d+\n$")
 
     def test_devices_env_doctor(self):
@@ -472,13 +477,15 @@ class Cache(Cli):
                               FFPA_JIT_CACHE_PATH=bundle)
         self.assertEqual(served["cache"], "hit")
 
+        for dry in ([], ["--dry-run"]):  # past 2^63: all is kept
+            self.assertEqual(self.json("cache", "gc", "--limit", "10EB", *dry)[0]["kernels"], 0)
         (would,) = self.json("cache", "gc", "--limit", "0", "--dry-run")
         self.assertEqual((would["kernels"], self.json("cache", "stat")[0]["kernels"]), (3, 3))
         self.assertEqual(self.json("cache", "gc", "--limit", "0")[0]["kernels"], 3)
         self.assertEqual(self.json("cache", "stat")[0]["kernels"], 0)
         self.json("cache", "clear", "--cache-dir", other)
         self.assertEqual(self.json("cache", "stat", "--cache-dir", other)[0]["kernels"], 0)
-        self.fails(4, ["CACHE_ERROR"], "cache", "import", self.path("absent.db"))
+        self.fails(4, ["CACHE_ERROR", "absent.db", "cache export"], "cache", "import", self.path("absent.db"))
 
     def test_a_cache_that_cannot_be_used_is_said(self):
         file = self.path("file")

@@ -167,8 +167,8 @@ Store::Freed evicted_by(Store& store, int64_t limit) {
 int gc(const Session& session, const std::optional<uint64_t>& limit) {
   OpenCache cache(session);
   Store& store = cache.on_disk();
-  const int64_t bytes =
-      limit ? static_cast<int64_t>(*limit) : Environment::read().cache_limit_bytes;
+  const int64_t bytes = limit ? static_cast<int64_t>(std::min<uint64_t>(*limit, INT64_MAX))
+                              : Environment::read().cache_limit_bytes;
   return print_freed(session, session.dry_run ? evicted_by(store, bytes) : store.gc(bytes));
 }
 

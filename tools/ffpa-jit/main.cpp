@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cctype>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/closest_name.h"
 #include "ffpa-jit/session.h"
 
 namespace {
@@ -25,6 +29,33 @@ constexpr const char* kExitCodes =
     "input; 3 no such device, driver or compiler here, or nothing serves the problem; 4 any other "
     "error.\n"
     "Data goes to stdout, messages to stderr.";
+
+// "--hed-dim is not known; --head-dim may be meant", for the first flag that no command in use has;
+// CLI11's own words where all are known.
+std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<const CLI::App*> in_use = [&] {
+    std::vector<const CLI::App*> out{&app};
+    for (size_t i = 0; i < out.size(); ++i) {
+      for (const CLI::App* command : out[i]->get_subcommands()) out.push_back(command);
+    }
+    return out;
+  }();
+  std::string unknown;
+  std::vector<std::string_view> known;
+  for (const CLI::App* command : in_use) {
+    for (const std::string& extra : command->remaining()) {
+      const size_t name = extra.find_first_not_of('-');
+      const bool flag = name != 0 && name != std::string::npos && std::isalpha(extra[name]);
+      if (flag && unknown.empty()) unknown = extra.substr(0, extra.find('='));
+    }
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back(name);
+    }
+  }
+  if (unknown.empty()) return error.what();
+  return fmt::format("{} is not known; --{} may be meant", unknown,
+                     ffpa_jit::closest_name(unknown.substr(unknown.find_first_not_of('-')), known));
+}
 
 bool has_command(const CLI::App& app, std::string_view name) {
   const auto named = [name](const CLI::App* command) { return command->get_name() == name; };
@@ -67,7 +98,7 @@ int main(int argc, char** argv) {
     }
     fmt::print(stderr,
                "ffpa-jit: {}\nffpa-jit --help, or ffpa-jit COMMAND --help, lists what is allowed\n",
-               error.what());
+               what_is_wrong(app, error));
     return kBadInput;
   }
   return run_guarded(session);

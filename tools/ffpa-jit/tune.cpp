@@ -250,7 +250,7 @@ void add_tune_command(CLI::App& app, Session& session) {
   command
       ->add_option("--budget", options->budget_s,
                    "Seconds of measuring a problem (default: 4, with max 30)")
-      ->check(kAboveZero)
+      ->check(kSeconds)
       ->type_name("S");
   command
       ->add_option("--max-candidates", options->max_candidates,
@@ -261,7 +261,7 @@ void add_tune_command(CLI::App& app, Session& session) {
       ->add_option("--time-limit", options->run_limit_s,
                    "Seconds after which a candidate that does not end is killed")
       ->capture_default_str()
-      ->check(kAboveZero)
+      ->check(kSeconds)
       ->type_name("S");
   command
       ->add_option("--jobs", options->jobs,

@@ -1,7 +1,8 @@
-// Checks and times generated CPU kernels on a machine that has AMX but no compiler: loads kernels that were compiled
-// elsewhere, compares with fp64, prints errors and GFLOP/s. Self-contained; exit code 1 when a kernel is wrong.
+// Checks and times generated CPU kernels on a machine that has AMX but no compiler: loads kernels
+// that were compiled elsewhere, compares with fp64, prints errors and GFLOP/s. Self-contained,
+// built by make_amx_kernels.py; exit code 1 when a kernel is wrong.
 //
-//   g++ -O2 -std=c++20 -static-libstdc++ -pthread amx_check.cpp -ldl -o amx_check     (make_amx_kernels.py does it)
+//   g++ -O2 -std=c++20 -static-libstdc++ -pthread amx_check.cpp -ldl -o amx_check
 //   ./amx_check kernels.txt
 //
 // Each line of kernels.txt: path entry dtype(bf16|fp32) head_dim causal(0|1) block_m scratch_bytes
@@ -56,7 +57,8 @@ std::vector<unsigned char> random_tensor(size_t count, bool bf16, std::mt19937& 
     uint32_t bits;
     std::memcpy(&bits, &value, 4);
     const uint16_t half = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    std::memcpy(&t[i * (bf16 ? 2 : 4)], bf16 ? static_cast<const void*>(&half) : &bits, bf16 ? 2 : 4);
+    std::memcpy(&t[i * (bf16 ? 2 : 4)], bf16 ? static_cast<const void*>(&half) : &bits,
+                bf16 ? 2 : 4);
   }
   return t;
 }
@@ -67,7 +69,8 @@ void launch(const Case& c, Kernel kernel, const ForwardParams& params, int threa
   const auto work = [&] {
     void* scratch = std::aligned_alloc(64, (c.scratch_bytes + 63) / 64 * 64);
     std::memset(scratch, 0xff, c.scratch_bytes);
-    for (int i; (i = next.fetch_add(1)) < tiles * params.heads_q;) kernel(&params, i % tiles, i / tiles, 0, scratch);
+    for (int i; (i = next.fetch_add(1)) < tiles * params.heads_q;)
+      kernel(&params, i % tiles, i / tiles, 0, scratch);
     std::free(scratch);
   };
   std::vector<std::thread> others;
@@ -90,7 +93,9 @@ double error_of(const Case& c, const ForwardParams& p, const std::vector<unsigne
       std::vector<double> s(keys), out(d);
       double max = -1e300, sum = 0;
       for (int key = 0; key < keys; ++key) {
-        for (int i = 0; i < d; ++i) s[key] += double(widen(q, bf16, (base + row) * d + i)) * widen(k, bf16, (base + key) * d + i);
+        for (int i = 0; i < d; ++i)
+          s[key] +=
+              double(widen(q, bf16, (base + row) * d + i)) * widen(k, bf16, (base + key) * d + i);
         max = std::max(max, s[key] *= p.softmax_scale);
       }
       for (int key = 0; key < keys; ++key) {
@@ -122,26 +127,31 @@ bool run(const Case& c, int seqlen) {
   p.heads_q = p.heads_kv = 8;
   p.seqlen_q = p.seqlen_k = seqlen;
   const size_t count = size_t(p.heads_q) * seqlen * c.head_dim;
-  const auto q = random_tensor(count, bf16, random), k = random_tensor(count, bf16, random), v = random_tensor(count, bf16, random);
+  const auto q = random_tensor(count, bf16, random), k = random_tensor(count, bf16, random),
+             v = random_tensor(count, bf16, random);
   std::vector<unsigned char> o(q.size(), 0xff);
   p.q = q.data();
   p.k = k.data();
   p.v = v.data();
   p.o = o.data();
   p.q_stride_row = p.k_stride_row = p.v_stride_row = p.o_stride_row = c.head_dim;
-  p.q_stride_head = p.k_stride_head = p.v_stride_head = p.o_stride_head = int64_t{seqlen} * c.head_dim;
+  p.q_stride_head = p.k_stride_head = p.v_stride_head = p.o_stride_head =
+      int64_t{seqlen} * c.head_dim;
   p.window_left = -1;
   p.window_right = c.causal ? 0 : -1;
   p.softmax_scale = 1 / std::sqrt(float(c.head_dim));
-  const double flops = 4.0 * p.heads_q * c.head_dim * seqlen * (c.causal ? (seqlen + 1) / 2.0 : seqlen);
-  std::printf("%-28s d=%-4d n=%-5d %s", c.path.substr(c.path.rfind('/') + 1).c_str(), c.head_dim, seqlen, c.causal ? "causal" : "full  ");
+  const double flops =
+      4.0 * p.heads_q * c.head_dim * seqlen * (c.causal ? (seqlen + 1) / 2.0 : seqlen);
+  std::printf("%-28s d=%-4d n=%-5d %s", c.path.substr(c.path.rfind('/') + 1).c_str(), c.head_dim,
+              seqlen, c.causal ? "causal" : "full  ");
   const int cores = std::max(1u, std::thread::hardware_concurrency());
   for (int threads : {1, std::min(cores, 8)}) {
     double best = 1e30;
     for (int repeat = 0; repeat < 6; ++repeat) {
       const auto begin = std::chrono::steady_clock::now();
       launch(c, kernel, p, threads);
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      best = std::min(
+          best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
     std::printf("  %d thr %8.3f ms %7.0f GFLOP/s", threads, best * 1e3, flops / best * 1e-9);
   }
@@ -164,7 +174,8 @@ int main(int argc, char** argv) {
   std::printf("AMX tile data: %s\n", amx ? "granted" : "not to be had");
   std::ifstream list(argv[1]);
   bool right = true;
-  for (Case c; list >> c.path >> c.entry >> c.dtype >> c.head_dim >> c.causal >> c.block_m >> c.scratch_bytes;) {
+  for (Case c; list >> c.path >> c.entry >> c.dtype >> c.head_dim >> c.causal >> c.block_m >>
+               c.scratch_bytes;) {
     if (c.path.find("/amx_d") != std::string::npos && !amx) continue;
     for (int seqlen : {300, 512, 2048}) right &= run(c, seqlen);
   }

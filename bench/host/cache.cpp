@@ -65,7 +65,8 @@ void Put(benchmark::State& state) {
 }
 BENCHMARK(Put)->Unit(benchmark::kMicrosecond)->Iterations(300);
 
-// Every look-up is the first of its kernel in a store opened anew, so that none is served from memory.
+// Every look-up is the first of its kernel in a store opened anew, so that none is served from
+// memory.
 void Get(benchmark::State& state) {
   const Directory directory;
   constexpr uint64_t kKernels = 256;

@@ -15,8 +15,8 @@ namespace {
 using namespace ffpa_jit;
 
 void Render(benchmark::State& state, const char* target) {
-  const auto engine =
-      std::make_shared<const codegen::TemplateEngine>(std::make_shared<codegen::EmbeddedTemplates>());
+  const auto engine = std::make_shared<const codegen::TemplateEngine>(
+      std::make_shared<codegen::EmbeddedTemplates>());
   const Environment environment;
   const Planner planner(environment, Policy::kNative, engine);
   PlanRequest request;
@@ -29,8 +29,8 @@ void Render(benchmark::State& state, const char* target) {
   const PlannedAttention planned = planner.plan(request);
   const PlanStep& step = planned.plan.steps.at(0);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        codegen::generate(*engine, step.template_name, step.context, step.entry, request.device.target));
+    benchmark::DoNotOptimize(codegen::generate(*engine, step.template_name, step.context,
+                                               step.entry, request.device.target));
   }
   state.counters["bytes"] = static_cast<double>(planned.sources.at(0).text.size());
 }

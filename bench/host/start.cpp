@@ -1,5 +1,6 @@
-// From the start of a process to the end of its first attention call, warm cache: the program runs itself as a child.
-// Budget: 30 ms over driver initialisation. Prints milliseconds: best and median of 20 children.
+// From the start of a process to the end of its first attention call, warm cache: the program runs
+// itself as a child. Budget: 30 ms over driver initialisation. Prints milliseconds: best and median
+// of 20 children.
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -48,7 +49,8 @@ int child() {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "child") == 0) return child();
-  std::string directory = (std::filesystem::temp_directory_path() / "ffpa_jit_bench_XXXXXX").string();
+  std::string directory =
+      (std::filesystem::temp_directory_path() / "ffpa_jit_bench_XXXXXX").string();
   if (!::mkdtemp(directory.data())) return 1;
   ::setenv("FFPA_JIT_CACHE_DIR", directory.c_str(), 1);
   child();  // fills the cache
@@ -70,7 +72,7 @@ int main(int argc, char** argv) {
   }
   std::filesystem::remove_all(directory);
   std::sort(times.begin(), times.end());
-  std::printf("process start to first result, warm cache: best %.1f ms, median %.1f ms\n", times.front(),
-              times[times.size() / 2]);
+  std::printf("process start to first result, warm cache: best %.1f ms, median %.1f ms\n",
+              times.front(), times[times.size() / 2]);
   return 0;
 }

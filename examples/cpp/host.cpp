@@ -10,7 +10,8 @@
 
 int main() try {
   constexpr int64_t B = 1, H = 4, HKV = 2, N = 32, D = 512;
-  std::vector<float> q(B * H * N * D, 0.5f), k(B * HKV * N * D, 0.25f), v(B * HKV * N * D, 1.0f), o(q.size());
+  std::vector<float> q(B * H * N * D, 0.5f), k(B * HKV * N * D, 0.25f), v(B * HKV * N * D, 1.0f),
+      o(q.size());
 
   ffpa::Runtime runtime;
   ffpa::Attention attention;

@@ -22,7 +22,9 @@ std::optional<DynamicLibrary> DynamicLibrary::open(const std::vector<std::string
 }
 
 DynamicLibrary::DynamicLibrary(DynamicLibrary&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), keep_(other.keep_), name_(std::move(other.name_)) {}
+    : handle_(std::exchange(other.handle_, nullptr)),
+      keep_(other.keep_),
+      name_(std::move(other.name_)) {}
 
 DynamicLibrary& DynamicLibrary::operator=(DynamicLibrary&& other) noexcept {
   std::swap(handle_, other.handle_);

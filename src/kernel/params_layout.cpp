@@ -13,8 +13,9 @@ static_assert(std::is_standard_layout_v<ForwardParams> &&
 static_assert(sizeof(void*) == 8 && sizeof(long long) == 8 && sizeof(int) == 4 &&
               sizeof(float) == 4);
 
-// 11 pointers, 22 strides, 7 sizes, 4 factors, 2 Philox words (one int of padding before them); then
-// 3 pointers, a stride and 2 sizes of sinks, lengths and pages, and 4 tensors of a score modifier.
+// 11 pointers, 22 strides, 7 sizes, 4 factors, 2 Philox words (one int of padding before them);
+// then 3 pointers, a stride and 2 sizes of sinks, lengths and pages, and 4 tensors of a score
+// modifier.
 static_assert(offsetof(ForwardParams, q) == 0);
 static_assert(offsetof(ForwardParams, workspace) == 80);
 static_assert(offsetof(ForwardParams, q_stride_batch) == 88);

@@ -190,24 +190,25 @@ constexpr EnvironmentVariable kVariables[] = {
      "The family for every call that names none itself.", "0.1.0",
      store_text<&Environment::family>},
     {"FFPA_JIT_SKIP_TUNED", "FFPA_SKIP_PERSISIT_TUNED_CONFIG", "flag", "0", kFlagAllowed,
-     "1: every kernel takes its family's default config; tunings, shipped ones and this machine's own, are not "
-     "read.",
+     "1: every kernel takes its family's default config; tunings, shipped ones and this machine's "
+     "own, are not read.",
      "0.1.0", store_flag<&Environment::skip_tuned>},
     {"FFPA_JIT_TUNED_CONFIG_DIR", "FFPA_TUNED_CONFIG_DIR", "path", "",
      "a directory of .json files as `ffpa-jit tune --export` writes them",
      "Tunings read after this machine's own and before those shipped with the library.", "0.1.0",
      store_text<&Environment::tuned_config_dir>},
     {"FFPA_JIT_AUTOTUNE", "", "choice", "off", "off, fast, max",
-     "What the first call of a problem that has no tuning does. off: it takes the default config. fast, max: it "
-     "measures other configs as `ffpa-jit tune` does, in this process, and keeps the result.",
+     "What the first call of a problem that has no tuning does. off: it takes the default config. "
+     "fast, max: it measures other configs as `ffpa-jit tune` does, in this process, and keeps the "
+     "result.",
      "0.1.0", store_autotune},
     {"FFPA_JIT_RECORD", "", "path", "", "a file; it is created when absent and appended to",
-     "The problems that this process runs, one JSON line each, for `ffpa-jit tune --from`.", "0.1.0",
-     store_text<&Environment::record>},
+     "The problems that this process runs, one JSON line each, for `ffpa-jit tune --from`.",
+     "0.1.0", store_text<&Environment::record>},
     {"FFPA_JIT_EMULATOR_SCHEDULE", "", "choice", "late",
      "late, early, or shuffle: followed by a seed (a whole number)",
-     "How the emulator orders what hardware leaves open. late: asynchronous copies land when they are "
-     "waited for, warps run in order. early: copies land at once. shuffle: late, and the next "
+     "How the emulator orders what hardware leaves open. late: asynchronous copies land when they "
+     "are waited for, warps run in order. early: copies land at once. shuffle: late, and the next "
      "thread to run is drawn at random.",
      "0.1.0", store_emulator_schedule},
     {"FFPA_JIT_EMULATOR_RACES", "", "flag", "1", kFlagAllowed,

@@ -113,8 +113,7 @@ std::string preferred_reason(const Facts& f) {
 
 bool sdpa_alone(const Facts& f) { return f.sdpa && !f.own_knows_target; }
 std::string sdpa_alone_reason(const Facts& f) {
-  return fmt::format("sdpa is the family that this build has for {}",
-                     text_of(f.request.target));
+  return fmt::format("sdpa is the family that this build has for {}", text_of(f.request.target));
 }
 
 bool own_refuse(const Facts& f) { return f.sdpa != nullptr; }

@@ -40,11 +40,9 @@ double max_error(std::span<const double> out, std::span<const double> ref) {
 }
 
 double error_bar(double plain_error, DType dtype, size_t rows) {
-  // What two right kernels may differ by: a part of the output's own rounding; in fp32 also the order
-  // of long sums, which the rounding of O does not cover.
-  const double slack = dtype == DType::kBf16   ? 0x1p-12
-                       : dtype == DType::kFp16 ? 0x1p-15
-                                               : 0x1p-22;
+  // What two right kernels may differ by: a part of the output's own rounding; in fp32 also the
+  // order of long sums, which the rounding of O does not cover.
+  const double slack = dtype == DType::kBf16 ? 0x1p-12 : dtype == DType::kFp16 ? 0x1p-15 : 0x1p-22;
   const double few = 1.0 / std::sqrt(static_cast<double>(std::max<size_t>(rows, 1)));
   const double few_slack = dtype == DType::kFp32 ? 8 * slack : 32 * slack;
   return 1.2 * plain_error * (1 + 4 * few) + slack + few_slack * few;

@@ -1,4 +1,5 @@
-// Every misuse of the C ABI gives a typed error whose text names the argument; the output stays untouched.
+// Every misuse of the C ABI gives a typed error whose text names the argument; the output stays
+// untouched.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,14 +52,19 @@ void make_paged(SmallCall& call) {
   call.args.block_table = ffpa::tensor(table.data(), FFPA_JIT_INT32, {2, 1});
 }
 
-void set(const ffpa_jit_tensor& t, int index, int32_t value) { static_cast<int32_t*>(t.data)[index] = value; }
+void set(const ffpa_jit_tensor& t, int index, int32_t value) {
+  static_cast<int32_t*>(t.data)[index] = value;
+}
 
 // A tensor of a score modifier: four numbers per use.
-ffpa_jit_tensor numbers(std::initializer_list<int64_t> sizes, ffpa_jit_dtype dtype = FFPA_JIT_FP32) {
+ffpa_jit_tensor numbers(std::initializer_list<int64_t> sizes,
+                        ffpa_jit_dtype dtype = FFPA_JIT_FP32) {
   static std::vector<float> memory(64);
   return ffpa::tensor(memory.data(), dtype, sizes);
 }
 
+// A table, one misuse a line.
+// clang-format off
 const std::vector<Misuse>& misuses() {
   static const std::vector<Misuse> list = {
       {"struct_size_zero", [](SmallCall& c) { c.args.struct_size = 0; }, FFPA_JIT_INVALID_ARGUMENT, "struct_size is 0"},
@@ -161,6 +167,7 @@ const std::vector<Misuse>& misuses() {
   };
   return list;
 }
+// clang-format on
 
 class Misuses : public ::testing::TestWithParam<size_t> {
  protected:
@@ -189,7 +196,9 @@ TEST_P(Misuses, IsATypedErrorThatNamesTheArgument) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Misuses, ::testing::Range<size_t>(0, misuses().size()),
-                         [](const auto& param) { return std::string(misuses()[param.param].name); });
+                         [](const auto& param) {
+                           return std::string(misuses()[param.param].name);
+                         });
 
 TEST_F(Misuses, NullArguments) {
   SmallCall call;
@@ -217,8 +226,13 @@ TEST_F(Misuses, RuntimeOptions) {
   EXPECT_THAT(refused([](auto& o) { o.struct_size = 3; }), HasSubstr("struct_size is 3"));
   EXPECT_THAT(refused([](auto& o) { o.policy = 8; }), HasSubstr("policy is 8"));
   EXPECT_THAT(refused([](auto& o) { o.num_threads = -2; }), HasSubstr("num_threads is -2"));
-  EXPECT_THAT(refused([](auto& o) { o.compile_time_limit_ms = -2; }), HasSubstr("compile_time_limit_ms is -2"));
-  EXPECT_THAT(refused([](auto& o) { o.has_log_level = 1; o.log_level = 12; }), HasSubstr("log_level is 12"));
+  EXPECT_THAT(refused([](auto& o) { o.compile_time_limit_ms = -2; }),
+              HasSubstr("compile_time_limit_ms is -2"));
+  EXPECT_THAT(refused([](auto& o) {
+                o.has_log_level = 1;
+                o.log_level = 12;
+              }),
+              HasSubstr("log_level is 12"));
 }
 
 // A caller built against a newer header: fields unknown here may be there, but must be unused.
@@ -230,7 +244,8 @@ TEST_F(Misuses, NewerCallers) {
   SmallCall call;
   Newer newer{call.args};
   newer.args.struct_size = sizeof(Newer);
-  EXPECT_EQ(ffpa_jit_attention_forward(runtime_->get(), &newer.args), FFPA_JIT_OK) << ffpa_jit_last_error();
+  EXPECT_EQ(ffpa_jit_attention_forward(runtime_->get(), &newer.args), FFPA_JIT_OK)
+      << ffpa_jit_last_error();
   newer.future = 1;
   EXPECT_EQ(ffpa_jit_attention_forward(runtime_->get(), &newer.args), FFPA_JIT_UNSUPPORTED);
   EXPECT_THAT(ffpa_jit_last_error(), HasSubstr("newer header"));
@@ -242,7 +257,8 @@ TEST_F(Misuses, OlderCallers) {
   std::memset(static_cast<void*>(&call.args.score_modifier), 0xab,
               sizeof(call.args) - offsetof(ffpa_jit_attention_args, score_modifier));
   call.args.struct_size = offsetof(ffpa_jit_attention_args, score_modifier);
-  EXPECT_EQ(ffpa_jit_attention_forward(runtime_->get(), &call.args), FFPA_JIT_OK) << ffpa_jit_last_error();
+  EXPECT_EQ(ffpa_jit_attention_forward(runtime_->get(), &call.args), FFPA_JIT_OK)
+      << ffpa_jit_last_error();
   for (float value : call.o) ASSERT_FALSE(std::isnan(value));
 }
 
@@ -254,7 +270,8 @@ TEST_F(Misuses, PagesAreRead) {
   set(paged.args.block_table, 1, 1);
   dense.args.seqlens_k = paged.args.seqlens_k;
   for (SmallCall* call : {&paged, &dense}) {
-    ASSERT_EQ(ffpa_jit_attention_forward(runtime_->get(), &call->args), FFPA_JIT_OK) << ffpa_jit_last_error();
+    ASSERT_EQ(ffpa_jit_attention_forward(runtime_->get(), &call->args), FFPA_JIT_OK)
+        << ffpa_jit_last_error();
   }
   EXPECT_EQ(paged.o, dense.o);
   EXPECT_EQ(paged.lse, dense.lse);

@@ -1,4 +1,5 @@
-// Two calls that differ in a fact of Problem, device, family or shape class must have different keys.
+// Two calls that differ in a fact of Problem, device, family or shape class must have different
+// keys.
 #include "runtime/dispatch_key.h"
 
 #include <gtest/gtest.h>

@@ -61,7 +61,8 @@ TEST(SingleFlight, OtherKeysDoNotWait) {
   Flight flight;
   // A computation may itself ask for another key.
   const auto value = flight.get(1, [&] {
-    return std::make_shared<const int>(1 + *flight.get(2, [] { return std::make_shared<const int>(2); }));
+    return std::make_shared<const int>(
+        1 + *flight.get(2, [] { return std::make_shared<const int>(2); }));
   });
   EXPECT_EQ(*value, 3);
 }

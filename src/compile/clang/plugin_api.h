@@ -54,10 +54,11 @@ typedef struct ffpa_jit_clang_api {
    * failure. NULL: not even a result could be allocated. */
   ffpa_jit_clang_result* (*compile)(const ffpa_jit_clang_request* request);
   void (*free_result)(ffpa_jit_clang_result* result);
-  /* Where the code at `address` (from the image's start) was written, by the image's line tables: one line for each
-   * function inlined there, innermost first, "file:line\tfunction\n". Returns the length, 0 when not known; at most
-   * `capacity` bytes are written, without a NUL. Thread-safe. */
-  size_t (*describe_address)(const uint8_t* image, size_t image_bytes, uint64_t address, char* text, size_t capacity);
+  /* Where the code at `address` (from the image's start) was written, by the image's line tables:
+   * one line for each function inlined there, innermost first, "file:line\tfunction\n". Returns the
+   * length, 0 when not known; at most `capacity` bytes are written, without a NUL. Thread-safe. */
+  size_t (*describe_address)(const uint8_t* image, size_t image_bytes, uint64_t address, char* text,
+                             size_t capacity);
 } ffpa_jit_clang_api;
 
 /* Never NULL. The caller checks `abi` before it uses anything else. */

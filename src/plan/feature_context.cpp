@@ -120,6 +120,22 @@ class Writer {
 
 }  // namespace
 
+void set_problem(nlohmann::ordered_json& context, const Problem& problem) {
+  context["dtype"] = name_of(problem.dtype);
+  context["head_dim"] = problem.head_dim;
+  context["head_dim_v"] = problem.head_dim_v;
+  context["varlen"] = problem.layout == Layout::kVarlen;
+  context["window_left"] = problem.window_left;
+  context["window_right"] = problem.window_right || problem.causal;
+  context["mask"] = problem.has_mask;
+  context["bias"] = false;
+  if (problem.has_bias) context["bias"] = name_of(problem.bias_dtype);
+  context["dropout"] = problem.dropout;
+  context["softcap"] = problem.softcap;
+  context["lse"] = problem.lse;
+  set_features(context, problem);
+}
+
 void set_features(nlohmann::ordered_json& context, const Problem& problem) {
   context["modifier"] = false;
   if (!problem.score_modifier.empty()) {

@@ -1,5 +1,4 @@
-// What templates read about features that kernels of several families share through
-// templates/common.
+// What templates of every family read of a problem, by the same names.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,6 +6,11 @@
 #include "problem/problem.h"
 
 namespace ffpa_jit {
+
+// Sets in `context`: dtype; head_dim, head_dim_v; varlen; window_left, window_right (causal is a
+// right window of 0); mask; bias, false or its dtype; dropout; softcap; lse; and what
+// set_features() sets.
+void set_problem(nlohmann::ordered_json& context, const Problem& problem);
 
 // Sets in `context`: modifier, false or {text, lines, result, functions} for
 // common/score_modifier.h.j2: statements that compute the modified score from score, b, h, q, k,

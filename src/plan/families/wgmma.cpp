@@ -16,7 +16,7 @@ constexpr int kCapability = 90;
 constexpr int64_t kFewQueries = 8;  // below, mma packs the heads of a group and splits the keys
 
 const WgmmaSchedule* schedule_of(const Problem& problem) {
-  static const std::array schedules = {&wgmma_rows(), &wgmma_columns()};
+  static const std::array schedules = {&wgmma_rows(), &wgmma_halves(), &wgmma_columns()};
   for (const WgmmaSchedule* schedule : schedules) {
     if (schedule->covers(problem)) return schedule;
   }
@@ -54,10 +54,18 @@ class Wgmma final : public KernelFamily {
     return schedule->refuses(problem);
   }
 
-  std::optional<std::string> refuses_tensors(const TensorFacts& tensors) const override {
-    if (tensors.tma) return std::nullopt;
-    return "loads by TMA, which needs addresses and strides of Q, K and V that are multiples of 16 "
-           "bytes, and positive strides";
+  std::optional<std::string> refuses_tensors(const Problem& problem,
+                                             const TensorFacts& tensors) const override {
+    if (!tensors.tma) {
+      return "loads by TMA, which needs addresses and strides of Q, K and V that are multiples of "
+             "16 bytes, and positive strides";
+    }
+    const WgmmaSchedule* schedule = schedule_of(problem);
+    if (!tensors.marks_tma && schedule && schedule->loads_marks()) {
+      return "loads masks and biases by TMA, which needs an address and strides of rows, heads and "
+             "batch entries that are multiples of 16 bytes, and keys that lie together";
+    }
+    return std::nullopt;
   }
 
   std::optional<std::string> defers(const Problem&, const Shape& shape) const override {

@@ -17,6 +17,8 @@ class WgmmaSchedule {
 
   // By head dims, multiples of 8 from 8 to 1024, and by what else needs registers.
   virtual bool covers(const Problem&) const = 0;
+  // Whether masks and biases are loaded by TMA.
+  virtual bool loads_marks() const { return false; }
   // nullopt: can serve. Otherwise the reason, as the family's refuses() gives it. The family has
   // checked target and types.
   virtual std::optional<std::string> refuses(const Problem&) const = 0;
@@ -33,5 +35,7 @@ const WgmmaSchedule& wgmma_rows();
 // Past 256, where the registers of the other do not suffice: two warpgroups share 64 query rows,
 // each with some columns of O (cuda/wgmma_columns.cu.j2).
 const WgmmaSchedule& wgmma_columns();
+// Past 512: two blocks of a cluster share the head dims out (cuda/wgmma_halves.cu.j2).
+const WgmmaSchedule& wgmma_halves();
 
 }  // namespace ffpa_jit

@@ -23,7 +23,7 @@ FFPA_DEVICE RowsWork rows_work(int tiles, int kv_tiles, int multiprocessors, int
 }
 
 // Tiles that differ in length: so many for each multiprocessor are dealt out ahead, more as blocks come to need them.
-FFPA_DEVICE bool rows_are_dealt(int items, int multiprocessors) { return items <= 8 * multiprocessors; }
+FFPA_DEVICE bool rows_are_dealt(int items, int multiprocessors) { return items <= 4 * multiprocessors; }
 
 // Bytes of the workspace: a counter; a word for each warp of each part; each part's O and softmax.
 constexpr int kRowsCounterBytes = 16;

@@ -61,6 +61,16 @@ FFPA_DEVICE Tile item_at(unsigned smem, unsigned count) {
   return __builtin_bit_cast(Tile, words);
 }
 
+// By all lanes of a warp: what is branched on known to be alike, without which addresses of operands are not kept once for the warp.
+FFPA_DEVICE Tile uniform_item_at(unsigned smem, unsigned count) {
+  Tile tile = item_at(smem, count);
+  int* const words[] = {&tile.batch,    &tile.row_begin, &tile.rows,    &tile.parts,      &tile.part,
+                        &tile.kv_begin, &tile.kv_first,  &tile.kv_last, &tile.full_begin, &tile.full_end};
+#pragma unroll
+  for (int i = 0; i < 10; ++i) *words[i] = (int)uniform((unsigned)*words[i]);
+  return tile;
+}
+
 //% if most_parts > 1
 FFPA_DEVICE int item_parts(unsigned smem, unsigned count) { return (int)ld_shared_u32(item_words(smem, ItemPlace(count))); }
 

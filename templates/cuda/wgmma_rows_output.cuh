@@ -65,14 +65,14 @@ constexpr int kGroups = (kOTiles + 3) / 4;
 //% if staged
 // By way of shared memory, a warp's sixteen rows; the copies to global memory go on while the next item is computed. The rows of the
 // item before have been read when this one's are written.
-FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardParams& params, const Tile& tile, unsigned smem) {
+FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardParams& params, unsigned smem, unsigned count) {
   tma_store_wait_group_read<0>();
   __syncwarp();
   RowResult result[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const float sum = quad_sum(state.sum[h]);
-    result[h] = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if lse else "sum" }}, params, head_of(tile, row_of(h)));
+    result[h] = result_of(state.origin[h], sum, {{ "quad_sum(state.exact[h])" if lse else "sum" }}, params, {{ "head_of(item_at(smem, count), row_of(h))" if sinks else "0" }});
   }
   const int row = consumer() * 64 + warp() * 16 + lane() % 16;
   const unsigned from = smem + kOBegin + row * kOPitch;
@@ -88,6 +88,7 @@ FFPA_DEVICE void store(const OutTile& out, const RowState& state, const ForwardP
   }
   fence_proxy_async_shared();
   __syncwarp();
+  const Tile tile = item_at(smem, count);
   if (lane() < 16 && is_row(tile, row)) {
     Element* to = o_of(params, tile, row);
     if (((unsigned long long)to & 15) == 0) {

@@ -367,7 +367,8 @@ class Rows final : public WgmmaSchedule {
     const int64_t keys = (2 * shape.seqlen_k - 1) / config.block_n;
     const bool few = tiles(config) < at_once;
     if (problem.layout != Layout::kVarlen && !has_modifiers(problem) && !has_marks(problem) &&
-        (few || !uneven) && keys >= (few ? kLeastSharedKeys : kLeastSharedBesideWaves)) {
+        (few || are_tiles_even(problem)) &&
+        keys >= (few ? kLeastSharedKeys : kLeastSharedBesideWaves)) {
       config.split_kv = kMostParts;
     }
     return config;

@@ -1,4 +1,5 @@
-// The end of cuda/wgmma_columns.cu.j2: O and LSE to global memory.
+// The end of cuda/wgmma_columns.cu.j2 and cuda/wgmma_halves.cu.j2: O and LSE to global memory. With own_sums, total_sums() is the
+// including template's own.
 struct RowResult {
   float inverse;  // turns sums into O
   float lse;      // natural
@@ -134,35 +135,30 @@ FFPA_DEVICE void store_tile(const OutTile& out, const float (&inverse)[2], unsig
   }
 }
 
-// Over the lanes of a row, and to where the other warpgroup finds it.
-FFPA_DEVICE void share_sum(float& sum, unsigned smem, unsigned buffer, int h, int thread) {
-  sum += shfl_bfly(sum, 1);
-  sum += shfl_bfly(sum, 2);
-  if (lane(thread) % 4 == 0) st_shared_f32(stats_address(smem, buffer, consumer(thread), row_of(h, thread)), sum);
-}
-//% if lse
-FFPA_DEVICE float exact_sum_of(unsigned smem, int row) {
-  return ld_shared_f32(exact_sum_address(smem, 0, row)) + ld_shared_f32(exact_sum_address(smem, 1, row));
-}
-//% endif
-FFPA_DEVICE float twin_sum(unsigned smem, unsigned buffer, int h, int thread) {
-  return ld_shared_f32(stats_address(smem, buffer, consumer(thread) ^ 1, row_of(h, thread)));
-}
-
-FFPA_DEVICE void store(OutTile& out, RowState& state, unsigned smem, unsigned buffer, const ForwardParams& params,
-                       const Tile& tile) {
-  const int thread = thread_anew();
+//% if own_sums is not defined
+// Of the lane's rows, over all keys: of the weights as rounded, which O is divided by, and for LSE of the weights themselves.
+FFPA_DEVICE void total_sums(float (&sum)[2], float (&exact_sum)[2], const RowState& state, unsigned smem, unsigned buffer, int thread) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    share_sum(state.sum[h], smem, buffer, h, thread);
+    sum[h] = state.sum[h] + shfl_bfly(state.sum[h], 1);
+    sum[h] += shfl_bfly(sum[h], 2);
+    if (lane(thread) % 4 == 0) st_shared_f32(stats_address(smem, buffer, consumer(thread), row_of(h, thread)), sum[h]);
   }
   meet_twin(thread);
-  float sum[2], exact_sum[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    sum[h] = state.sum[h] + twin_sum(smem, buffer, h, thread);
-    exact_sum[h] = {{ "exact_sum_of(smem, row_of(h, thread))" if lse else "sum[h]" }};
+    const int row = row_of(h, thread);
+    sum[h] += ld_shared_f32(stats_address(smem, buffer, consumer(thread) ^ 1, row));
+    exact_sum[h] = {{ "ld_shared_f32(exact_sum_address(smem, 0, row)) + ld_shared_f32(exact_sum_address(smem, 1, row))" if lse else "sum[h]" }};
   }
+}
+
+//% endif
+FFPA_DEVICE void store(OutTile& out, RowState& state, unsigned smem, unsigned turn, const ForwardParams& params,
+                       const Tile& tile) {
+  const int thread = thread_anew();
+  float sum[2], exact_sum[2];
+  total_sums(sum, exact_sum, state, smem, turn, thread);
 //% if most_parts > 1
   if (tile.parts > 1 && !gather_last(out, state.origin, sum, exact_sum, params, tile)) return;
 //% endif

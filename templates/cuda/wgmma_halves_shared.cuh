@@ -35,7 +35,7 @@ FFPA_DEVICE void init_exchange_barriers(unsigned barriers);
 FFPA_DEVICE void init_barriers(unsigned smem) {
 #pragma unroll 1
   for (int i = 0; i < kRingBarriers; ++i) {
-    const unsigned arrivals = i < kStages ? 1 : 4;  // full, empty
+    const unsigned arrivals = i < kStages ? 1 : 4 * kCluster;  // full, empty
     mbarrier_init(ring_barriers(smem, 0) + i * 8, arrivals);
     mbarrier_init(ring_barriers(smem, 1) + i * 8, arrivals);
   }
@@ -60,10 +60,15 @@ struct Ring {
       parity ^= 1;
     }
   }
-  // Gives back the slot `chunks` before this one.
+  // Gives back the slot `chunks` before this one, to the producers of all blocks that load into it.
   FFPA_DEVICE void release(unsigned chunks) const {
     const unsigned which = slot < chunks ? slot + kStages - chunks : slot - chunks;
-    mbarrier_arrive_if(barriers + (kStages + which) * 8, lane() == 0);
+    const unsigned empty = barriers + (kStages + which) * 8;
+//% if cluster > 2
+    mbarrier_arrive_cluster_if(mapa(empty, rank_of(half(), lane() % kCluster)), lane() < kCluster);
+//% else
+    mbarrier_arrive_if(empty, lane() == 0);
+//% endif
   }
   // The newest chunk's products have been issued: all before are complete, and the last before, `chunks` slots back, is given back.
   FFPA_DEVICE void retire(unsigned chunks = 1) const {
@@ -79,10 +84,15 @@ FFPA_DEVICE Ring ring_of(unsigned smem, int consumer) {
 // The thread that loads for one consumer, whose number is its warp's. It has few registers: what it can compute anew it does
 // not keep.
 //% set batch = "0" if varlen else "batch"
+//% set multicast = "_multicast" if cluster > 2 else ""
+//% set blocks = ", (unsigned short)(((1 << kCluster) - 1) << rank_of(half(), 0))" if cluster > 2 else ""
 struct Producer {
   const Arguments& arguments;
   Ring ring;
   int kv_head, batch;
+
+  // What the blocks of a half have in common, they load in turns, each for all.
+  FFPA_DEVICE bool is_our_turn() const { return ring.slot % kCluster == row_tile(); }
 
   FFPA_DEVICE unsigned begin_chunk(unsigned bytes) {
     mbarrier_wait(ring.empty_barrier(), ring.parity ^ 1);
@@ -93,30 +103,34 @@ struct Producer {
   // Chunk `chunk` of the consumer's keys of the tile whose first key is row `row`.
   FFPA_DEVICE void load_k(int row, int chunk) {
     const unsigned barrier = begin_chunk(kKChunkBytes);
-    tma_load_4d(ring.address(), arguments.k, barrier, (int)rank() * kHalfDim + chunk * kChunkD, row + warp() * kProductKeys, kv_head,
-                {{ batch }});
+    if (is_our_turn()) {
+      tma_load_4d{{ multicast }}(ring.address(), arguments.k, barrier{{ blocks }}, (int)half() * kHalfDim + chunk * kChunkD,
+                  row + warp() * kProductKeys, kv_head, {{ batch }});
+    }
     ring.advance();
   }
 
   // kChunkN keys from row `row` on, of the consumer's columns.
   FFPA_DEVICE void load_v(int row) {
     const unsigned barrier = begin_chunk(kVChunkBytes);
+    if (is_our_turn()) {
 //% if v_whole
-    tma_load_5d(ring.address(), arguments.v, barrier, 0, row, first_column(warp()) / kVBlock, kv_head, {{ batch }});
+    tma_load_5d{{ multicast }}(ring.address(), arguments.v, barrier{{ blocks }}, 0, row, first_column(warp()) / kVBlock, kv_head, {{ batch }});
 //% else
 #pragma unroll 1
     for (int block = 0; block < kColumnBlocks; ++block) {
-      tma_load_4d(ring.address() + block * (kChunkN * kVBlock * 2), arguments.v, barrier, first_column(warp()) + block * kVBlock, row,
-                  kv_head, {{ batch }});
+      tma_load_4d{{ multicast }}(ring.address() + block * (kChunkN * kVBlock * 2), arguments.v, barrier{{ blocks }},
+                  first_column(warp()) + block * kVBlock, row, kv_head, {{ batch }});
     }
 //% endif
+    }
     ring.advance();
   }
 
   // Lends a slot to the consumer's twin in the other block, to be filled with its part of our scores.
   FFPA_DEVICE void lend(unsigned smem) {
     begin_chunk(kPartialsBytes);
-    mbarrier_arrive_cluster(mapa(lent_barrier(smem, warp()), rank() ^ 1));
+    mbarrier_arrive_cluster(mapa(lent_barrier(smem, warp()), rank_of(half() ^ 1, row_tile())));
     ring.advance();
   }
 };
@@ -126,7 +140,7 @@ FFPA_DEVICE void load_q(const Arguments& arguments, const Tile& tile, unsigned s
   for (int block = 0; block < kQBlocks; ++block) {
     const unsigned barrier = q_barrier(smem, block);
     mbarrier_arrive_expect_tx(barrier, kBlockBytes);
-    tma_load_4d(smem + block * kBlockBytes, arguments.q, barrier, (int)rank() * kHalfDim + block * 64, (int)tile.q_row + tile.q_begin,
+    tma_load_4d(smem + block * kBlockBytes, arguments.q, barrier, (int)half() * kHalfDim + block * 64, (int)tile.q_row + tile.q_begin,
                 tile.head, {{ "0" if varlen else "tile.batch" }});
   }
 }

@@ -120,3 +120,31 @@ FFPA_DEVICE void rescale(OutTile& out, const RowState& state) {
 #pragma unroll
   for (int i = 0; i < 4 * kOTiles; ++i) out.value[i] *= state.factor[i / 2 % 2];
 }
+
+// Of one number of each of the lane's rows: over its lanes and the four warpgroups, in the same order everywhere.
+FFPA_DEVICE void add_up(float (&sum)[2], const Exchange& exchange, unsigned turn, int thread) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    sum[h] += shfl_bfly(sum[h], 1);
+    sum[h] += shfl_bfly(sum[h], 2);
+  }
+  exchange.share_rows(sum, turn, thread);
+  exchange.wait_rows(turn, thread);
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const float twin = exchange.shared_row(turn, 1, h, thread), third = exchange.shared_row(turn, 2, h, thread);
+    sum[h] = (sum[h] + twin) + (third + exchange.shared_row(turn, 3, h, thread));
+  }
+}
+
+// Of the lane's rows, over all keys: of the weights as rounded, which O is divided by, and for LSE of the weights themselves.
+FFPA_DEVICE void total_sums(float (&sum)[2], float (&exact_sum)[2], const RowState& state, unsigned smem, unsigned turn, int thread) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) sum[h] = state.sum[h];
+  add_up(sum, exchange_of(smem), turn, thread);
+#pragma unroll
+  for (int h = 0; h < 2; ++h) exact_sum[h] = {{ "state.exact_sum[h]" if lse else "sum[h]" }};
+//% if lse
+  add_up(exact_sum, exchange_of(smem), turn + 1, thread);
+//% endif
+}

@@ -1,8 +1,8 @@
 // The `wgmma` family's schedule for head dims past 512: templates/cuda/wgmma_halves.cu.j2.
 //
-// A config's numbers: block_m = 64 rows and block_n = 256 keys a tile; cluster = 2 blocks that
-// share the head dims out; block_d = 64 columns of a K chunk (a V chunk has half as many keys);
-// num_stages chunks in each of a block's two rings; num_warps = 12.
+// A config's numbers: block_m = 64 rows and block_n = 256 keys a tile; cluster: 2 blocks that share
+// the head dims out, or 4, two such pairs that share loads; block_d = 64 columns of a K chunk (a V
+// chunk has half as many keys); num_stages chunks in each of a block's two rings; num_warps = 12.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kBlockM = 64;
 constexpr int kBlockN = 256;
-constexpr int kCluster = 2;
+constexpr int kHalves = 2;
 constexpr int kConsumers = 2;  // warpgroups
 constexpr int kChunkD = 64;    // columns of a K chunk: whole lines of L2
 constexpr int kNumWarps = 4 * (kConsumers + 1);
@@ -36,7 +36,7 @@ int round_up(int value, int to) { return divide_up(value, to) * to; }
 
 // Columns of O that a warpgroup owns.
 int columns_of(const Problem& problem) {
-  return round_up(divide_up(problem.head_dim_v, kCluster * kConsumers), 16);
+  return round_up(divide_up(problem.head_dim_v, kHalves * kConsumers), 16);
 }
 
 // How V lies in shared memory: in blocks of `block` columns. Where the head dim is as many whole
@@ -99,7 +99,7 @@ void check_config(const Problem& problem, const KernelConfig& config) {
   }
   if (config.block_d != kChunkD) refuse(fmt::format("block_d is {}", kChunkD));
   if (config.split_kv != 0) refuse("it does not split keys");
-  if (config.cluster != kCluster) refuse("cluster is 2");
+  if (config.cluster != 2 && config.cluster != 4) refuse("cluster is 2 or 4");
   const int least = min_stages(problem);
   if (config.num_stages < least || config.num_stages > kMaxStages) {
     refuse(fmt::format("num_stages is {} to {}", least, kMaxStages));
@@ -138,7 +138,7 @@ class Halves final : public WgmmaSchedule {
     config.block_m = kBlockM;
     config.block_n = kBlockN;
     config.num_warps = kNumWarps;
-    config.cluster = kCluster;
+    config.cluster = 2;
     config.block_d = kChunkD;
     config.num_stages = std::min(stages_that_fit(problem), kMaxStages);
     return config;
@@ -162,32 +162,21 @@ class Halves final : public WgmmaSchedule {
     step.entry = kEntry;
     step.context["entry"] = kEntry;
     step.context["compute_capability"] = 90;
-    step.context["dtype"] = name_of(problem.dtype);
-    step.context["head_dim"] = problem.head_dim;
-    step.context["head_dim_v"] = problem.head_dim_v;
-    step.context["varlen"] = problem.layout == Layout::kVarlen;
-    step.context["window_left"] = problem.window_left;
-    step.context["window_right"] = problem.window_right || problem.causal;
-    step.context["mask"] = problem.has_mask;
-    step.context["bias"] = false;
-    if (problem.has_bias) step.context["bias"] = name_of(problem.bias_dtype);
-    step.context["dropout"] = problem.dropout;
-    step.context["softcap"] = problem.softcap;
-    step.context["lse"] = problem.lse;
-    set_features(step.context, problem);
+    set_problem(step.context, problem);
     step.context["heads_packed"] = heads_packed(problem);
     step.context["chunk_d"] = config.block_d;
     step.context["num_stages"] = config.num_stages;
+    step.context["cluster"] = config.cluster;
     step.context["columns"] = columns_of(problem);
     step.context["v_block"] = v_layout(problem).block;
     step.context["v_whole"] = v_layout(problem).whole;
     const bool few = columns_of(problem) <= kMaxColumnsOf232;
     step.context["consumer_registers"] = few ? 232 : 240;
     step.context["producer_registers"] = few ? 40 : 24;
-    step.geometry = [packed = heads_packed(problem),
+    step.geometry = [cluster = config.cluster, packed = heads_packed(problem),
                      bytes = shared_bytes(problem, config)](const Shape& shape) {
-      const int64_t blocks = divide_up(shape.seqlen_q, kBlockM / packed) * shape.batch *
-                             (shape.heads_q / packed) * kCluster;
+      const int64_t blocks = divide_up(shape.seqlen_q, kBlockM / packed * (cluster / kHalves)) *
+                             shape.batch * (shape.heads_q / packed) * cluster;
       if (blocks > std::numeric_limits<int32_t>::max()) {
         throw_error(FFPA_JIT_UNSUPPORTED,
                     "'{}' takes {} blocks of family wgmma; a launch has at most {}: use sdpa",
@@ -196,7 +185,7 @@ class Halves final : public WgmmaSchedule {
       LaunchGeometry geometry;
       geometry.grid.x = static_cast<uint32_t>(blocks);
       geometry.block.x = kNumWarps * kWarpSize;
-      geometry.cluster.x = kCluster;
+      geometry.cluster.x = static_cast<uint32_t>(cluster);
       geometry.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
       return geometry;
     };

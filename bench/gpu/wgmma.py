@@ -4,7 +4,8 @@
 
 bf16, B = 1, H = 32 unless said. Two speeds of each: cold, the median of launches 1 to 5 after 3 warm-ups and a pause, at
 the clock that short bursts get; sustained, the median of the last half of 60 launches, at the clock that the power limit
-leaves. FLOPs: 2 (D + Dv) for every visible (query, key) pair. Each of our outputs is compared with cuDNN's, or above
+leaves. Problems of a few microseconds are launched 20 times by a CUDA graph, ours and the peers' alike: what calls cost on the
+host is left out. FLOPs: 2 (D + Dv) for every visible (query, key) pair. Each of our outputs is compared with cuDNN's, or above
 head dim 256, where cuDNN takes none, with a sample of rows in fp64.
 """
 
@@ -44,10 +45,25 @@ def speeds(work, launches=60):
     return statistics.median(times[:5]), statistics.median(times[launches // 2:])
 
 
-def random_qkv(d, dv, heads, heads_kv, nq, nk):
-    return (torch.randn(1, heads, nq, d, device="cuda", dtype=torch.bfloat16),
-            torch.randn(1, heads_kv, nk, d, device="cuda", dtype=torch.bfloat16),
-            torch.randn(1, heads_kv, nk, dv, device="cuda", dtype=torch.bfloat16))
+def graph_of(work, launches=20):
+    work()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(launches):
+            work()
+    return graph
+
+
+def speeds_in_graph(work, launches=20, replays=60):
+    graph = graph_of(work, launches)
+    return tuple(ms / launches for ms in speeds(graph.replay, replays))
+
+
+def random_qkv(d, dv, heads, heads_kv, nq, nk, batch=1):
+    return (torch.randn(batch, heads, nq, d, device="cuda", dtype=torch.bfloat16),
+            torch.randn(batch, heads_kv, nk, d, device="cuda", dtype=torch.bfloat16),
+            torch.randn(batch, heads_kv, nk, dv, device="cuda", dtype=torch.bfloat16))
 
 
 def torch_attention(backend, q, k, v, causal):
@@ -74,20 +90,29 @@ def error_of(o, q, k, v, causal):
 class Bench:
     def __init__(self, runtime, ffpa, ffpa_head_dims):
         self.runtime, self.ffpa, self.ffpa_head_dims, self.rows = runtime, ffpa, ffpa_head_dims, []
+        # The library's pool would map memory anew in a graph.
+        self.workspace = torch.empty(1 << 26, device="cuda", dtype=torch.uint8)
 
-    def one(self, label, d, dv=None, causal=False, heads=32, heads_kv=None, nq=8192, nk=None, peers=True, **options):
+    def one(self, label, d, dv=None, causal=False, heads=32, heads_kv=None, nq=8192, nk=None, peers=True, batch=1, graph=False, **options):
         dv, heads_kv, nk = dv or d, heads_kv or heads, nk or nq
-        q, k, v = random_qkv(d, dv, heads, heads_kv, nq, nk)
-        o = torch.full((1, heads, nq, dv), float("nan"), device="cuda", dtype=torch.bfloat16)
+        q, k, v = random_qkv(d, dv, heads, heads_kv, nq, nk, batch)
+        o = torch.full((batch, heads, nq, dv), float("nan"), device="cuda", dtype=torch.bfloat16)
         pairs = nq * nk - nq * (nq - 1) / 2 if causal else nq * nk
-        flops = 2 * (d + dv) * heads * pairs
+        flops = 2 * (d + dv) * heads * batch * pairs
         args = binding.arguments(q, k, v, o, causal=causal, family=b"wgmma", **options)
         plan = self.runtime.prepare(args)
         self.runtime.forward(args)
         error = None if options else error_of(o, q, k, v, causal)
         launches = 60 if flops > 2e11 else 200
-        ours = speeds(lambda: self.runtime.forward(args), launches)
-        row = dict(label=label, d=d, dv=dv, causal=causal, heads=heads, heads_kv=heads_kv, nq=nq, nk=nk,
+        if graph:
+            args.workspace, args.workspace_bytes = self.workspace.data_ptr(), self.workspace.numel()
+
+        def ours_once():
+            args.stream = torch.cuda.current_stream().cuda_stream
+            self.runtime.forward(args)
+
+        ours = speeds_in_graph(ours_once) if graph else speeds(ours_once, launches)
+        row = dict(label=label, d=d, dv=dv, batch=batch, graph=graph, causal=causal, heads=heads, heads_kv=heads_kv, nq=nq, nk=nk,
                    cold=flops / ours[0] / 1e9, sustained=flops / ours[1] / 1e9, error=error, family=plan["family"],
                    config=plan["config"], compile_ms=plan["compile_ms"], peers={})
         works = {}
@@ -101,7 +126,7 @@ class Bench:
         for name, work in works.items():
             try:
                 work()
-                ms = speeds(work, launches if name == "cudnn" else 12)
+                ms = speeds_in_graph(work) if graph else speeds(work, launches if name == "cudnn" else 12)
                 row["peers"][name] = dict(cold=flops / ms[0] / 1e9, sustained=flops / ms[1] / 1e9)
             except Exception as problem:  # a peer that does not take the problem is no failure of ours
                 row["peers"][name] = dict(failed=str(problem).splitlines()[0][:100] if str(problem) else "?")
@@ -131,9 +156,10 @@ class Bench:
         self.matmul()
 
     def shapes(self):
-        for n in (512, 1024, 2048):
-            for causal in (False, True):
-                self.one(f"D=128 N={n} {'causal' if causal else 'full'}", 128, nq=n, causal=causal)
+        for d, batch in SHORT:
+            for n in SHORT_LENGTHS:
+                for causal in (False, True):
+                    self.one(f"D={d} N={n} B={batch} {'causal' if causal else 'full'}", d, nq=n, causal=causal, batch=batch, graph=True)
         self.one("D=128 N=8191 full", 128, nq=8191)
         self.one("D=128 GQA 32/4 causal", 128, heads_kv=4, causal=True)
         self.one("D=128 N=16384 full", 128, nq=16384, heads=16)
@@ -149,6 +175,8 @@ class Bench:
                 print(f"{'':24} x {row['over_plain']:4.2f} the plain kernel's time", flush=True)
 
 
+SHORT = ((128, 1), (128, 4), (64, 1), (256, 1))  # head dim, batch
+SHORT_LENGTHS = (512, 1024, 2048)
 FEATURE_HEAD_DIMS = (128, 256, 512)
 
 
@@ -163,14 +191,19 @@ def compile_ahead(runtime, parts, head_dims):
     """Kernels take a second each to compile: several at a time, before anything is timed."""
     jobs = []
 
-    def add(d, **options):
-        q, k, v = (torch.empty(1, 32, 8192, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    def add(d, n=8192, batch=1, **options):
+        q, k, v = (torch.empty(batch, 32, n, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
         jobs.append(binding.arguments(q, k, v, torch.empty_like(q), family=b"wgmma", **options))
 
     if "main" in parts:
         for d in head_dims:
             for causal in (False, True):
                 add(d, causal=causal)
+    if "shapes" in parts:
+        for d, batch in SHORT:
+            for n in SHORT_LENGTHS:
+                for causal in (False, True):
+                    add(d, n, batch, causal=causal)
     if "features" in parts:
         for d in FEATURE_HEAD_DIMS:
             for options in feature_options().values():

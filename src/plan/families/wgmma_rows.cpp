@@ -399,7 +399,7 @@ class Rows final : public WgmmaSchedule {
   static int64_t clocks_of(const Problem& problem, const Shape& shape, const KernelConfig& config,
                            int64_t at_once) {
     const bool small = std::max(problem.head_dim, problem.head_dim_v) <= 64;
-    const int64_t of_keys = config.block_m == 192 ? (small ? 2700 : 2290) : (small ? 2240 : 2700);
+    const int64_t of_keys = config.block_m == 192 ? (small ? 2700 : 2290) : (small ? 2240 : 2600);
     constexpr int64_t kBeside = 4500, kMerge = 8000;
     const int64_t keys = divide_up(shape.seqlen_k, config.block_n);
     const RowsWork work = rows_work(static_cast<int>(tiles_of(problem, config, shape)),

@@ -20,7 +20,7 @@ class KernelFamily {
   // nullopt: can serve. Otherwise the reason, as `ffpa-jit explain` prints it.
   virtual std::optional<std::string> refuses(const Problem&, const Target&) const = 0;
   // The same of one call's tensors, asked after refuses().
-  virtual std::optional<std::string> refuses_tensors(const TensorFacts&) const {
+  virtual std::optional<std::string> refuses_tensors(const Problem&, const TensorFacts&) const {
     return std::nullopt;
   }
   // Why a family further down is faster for such a shape, though this one can serve. Not asked of a

@@ -8,7 +8,7 @@ namespace ffpa_jit::routing {
 
 std::optional<std::string> why_not(const KernelFamily& family, const RouteRequest& request) {
   auto reason = family.refuses(request.problem, request.target);
-  return reason ? reason : family.refuses_tensors(request.tensors);
+  return reason ? reason : family.refuses_tensors(request.problem, request.tensors);
 }
 
 std::string refusals(const Facts& f, Families families, std::string_view name) {

@@ -31,7 +31,8 @@ DispatchKey dispatch_key(const AttentionCall& call) {
   key.head_dim_v = static_cast<uint16_t>(p.head_dim_v);
   key.device_kind = static_cast<uint16_t>(call.device.kind);
   key.device_index = static_cast<uint16_t>(call.device.index);
-  key.facts |= uint32_t{tensor_facts(call).tma} << 31;
+  const TensorFacts tensors = tensor_facts(call);
+  key.facts |= uint32_t{tensors.tma} << 31 | uint32_t{tensors.marks_tma} << 30;
   key.shape = shape_class(call.shape);
   key.page_size = static_cast<uint32_t>(p.page_size);
   if (!p.score_modifier.empty()) {

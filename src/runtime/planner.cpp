@@ -59,7 +59,7 @@ void Planner::prefer_measured(const PlanRequest& request, Route& route) const {
   const double first_us = best->tuning.median_us;
   for (const KernelFamily* family : kernel_families()) {
     if (family == first || family->refuses(request.problem, request.device.target) ||
-        family->refuses_tensors(request.tensors)) {
+        family->refuses_tensors(request.problem, request.tensors)) {
       continue;
     }
     const std::optional<TunedConfig> other = measured(*family);

@@ -8,227 +8,94 @@ FFPA_DEVICE unsigned bits_before(int keys) {
   const unsigned odds = odd >= kSTiles ? 0xaaaaaaaau : (1u << (2 * odd)) - 1 & 0xaaaaaaaau;
   return evens | odds;
 }
-static_assert(2 * kSTiles <= 32);
+static_assert(2 * kSTiles == 32);
 
 //% if masked
 // A mask in global memory.
 template <typename Value>
 struct Mask {
   const Value* row0;  // of the tile's batch entry
-  long long stride_head, stride_row, stride_key;
-  bool paired;  // pairs of an even number of keys lie together and aligned in every row
+  long long stride_batch, stride_head, stride_row, stride_key;
 
   FFPA_DEVICE const Value* row_at(const Tile& tile, int row, int key) const {
     const RowPlace place = place_of(tile, row);
     return row0 + place.head * stride_head + place.q * stride_row + key * stride_key;
   }
-
-  // Pairs [first, first + kCount) of n-tiles of the lane's row of half h. Keys past the last are read as some other.
-  template <int kCount>
-  FFPA_DEVICE void load(Value (&to)[kCount][2], const Tile& tile, int kv, int h, int first) const {
-    struct alignas(2 * sizeof(Value)) Pair {
-      Value value[2];
-    };
-    const int last = tile.seqlen_k - 1 - kv - key_of(first);
-    const Value* row = row_at(tile, row_of(h), kv + key_of(first));
-    if (paired) {
-#pragma unroll
-      for (int j = 0; j < kCount; ++j) {
-        const Pair pair = *(const Pair*)(row + (8 * j < last ? 8 * j : last - 1));
-        to[j][0] = pair.value[0];
-        to[j][1] = pair.value[1];
-      }
-    } else {
-#pragma unroll
-      for (int j = 0; j < 2 * kCount; ++j) {
-        const int key = j / 2 * 8 + j % 2;
-        to[j / 2][j % 2] = row[(key < last ? key : last) * stride_key];
-      }
-    }
-  }
 };
 
-// Asks for the warp's rows of keys [key, key + kKeysAhead), so that they are near when load() reads them: L2, busy with K and V,
-// takes longer to answer than a chunk's products run.
-template <int kKeysAhead, typename Value>
-FFPA_DEVICE void prefetch(const Mask<Value>& mask, const Tile& tile, int key) {
-  static_assert(kKeysAhead * sizeof(Value) <= 128);
-  // Each row lies in one line of L1 or in two.
-  const int column = key + lane() / 16 * (kKeysAhead - 1);
-  if (mask.stride_key == 1 && column < tile.seqlen_k) prefetch_global_l1(mask.row_at(tile, warp() * 16 + lane() % 16, column));
-}
-
-// Without keys, what is read is the start of Q: some number, for a score that is hidden.
 template <typename Value>
-FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const ForwardParams& params, const Tile& tile, long long stride_batch,
-                                long long stride_head, long long stride_row, long long stride_key) {
-  if (tile.seqlen_k == 0) return {(const Value*)params.q, 0, 0, 0, false};
-  const Value* row0 = (const Value*)tensor + tile.batch * stride_batch;
-  const bool paired = stride_key == 1 && ((tile.seqlen_k | stride_head | stride_row) & 1) == 0 &&
-                      (unsigned long long)row0 % (2 * sizeof(Value)) == 0;
-  return {row0, stride_head, stride_row, stride_key, paired};
+FFPA_DEVICE Mask<Value> mask_at(const void* tensor, const Tile& tile, long long stride_batch, long long stride_head, long long stride_row,
+                                long long stride_key) {
+  return {(const Value*)tensor + tile.batch * stride_batch, stride_batch, stride_head, stride_row, stride_key};
 }
 //% endif
 //% if mask
 FFPA_DEVICE Mask<unsigned char> boolean_mask(const ForwardParams& params, const Tile& tile) {
-  return mask_at<unsigned char>(params.mask, params, tile, params.mask_stride_batch, params.mask_stride_head,
+  return mask_at<unsigned char>(params.mask, tile, params.mask_stride_batch, params.mask_stride_head,
                                 params.mask_stride_row, params.mask_stride_key);
 }
 //% endif
 //% if bias
 FFPA_DEVICE Mask<BiasElement> additive_mask(const ForwardParams& params, const Tile& tile) {
-  return mask_at<BiasElement>(params.bias, params, tile, params.bias_stride_batch, params.bias_stride_head,
+  return mask_at<BiasElement>(params.bias, tile, params.bias_stride_batch, params.bias_stride_head,
                               params.bias_stride_row, params.bias_stride_key);
 }
 //% endif
 
-// What the boolean mask and dropout say about a tile's scores, found out while products run: a part between the issue of a
-// chunk and its end, so that loads and arithmetic cost no time of the tensor cores.
-struct Marks {
-  static constexpr int kParts = kKChunks - 2;
-  static constexpr int kOfPart = (kSTiles + kParts - 1) / kParts;  // n-tiles
-//% if mask
-  unsigned shown[2];
-  unsigned char mask[2][kOfPart][2];
+//% if masked
+//% include "cuda/wgmma_columns_marks.cuh"
 //% endif
-//% if dropout
-  unsigned kept[2];
-  unsigned ahead[2];   // of the next tile's first half
-  unsigned kept_from;  // the least word of Philox that is kept
-//% endif
-
-  FFPA_DEVICE void begin_part(const ForwardParams& params, const Tile& tile, int kv, int part) {
-    if (part < 0) return;
-//% if mask
-    const int first = part * kOfPart < kSTiles - kOfPart ? part * kOfPart : kSTiles - kOfPart;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) boolean_mask(params, tile).load(mask[h], tile, kv, h, first);
-//% endif
-//% if bias
-    if (part == 0) prefetch<32>(additive_mask(params, tile), tile, kv + consumer() * kKeys);
-    if (part == kParts - 1) prefetch<32>(additive_mask(params, tile), tile, kv + consumer() * kKeys + 32);
-//% endif
-  }
-
-  // `from`: the first n-tile whose dropout is not known yet.
-  FFPA_DEVICE void end_part(const ForwardParams& params, const Tile& tile, int kv, int part, int from) {
-    if (part < 0) return;
-//% if mask
-    const int first = part * kOfPart < kSTiles - kOfPart ? part * kOfPart : kSTiles - kOfPart;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      unsigned bits = 0;
-#pragma unroll
-      for (int j = 0; j < 2 * kOfPart; ++j) bits |= (unsigned)(mask[h][j / 2][j % 2] != 0) << j;
-      shown[h] = (part == 0 ? 0 : shown[h]) | bits << (2 * first);
-    }
-    if (part == kParts - 1) prefetch<kKeys>(boolean_mask(params, tile), tile, kv + kBlockN + consumer() * kKeys);
-//% endif
-//% if dropout
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      if (part == 0) kept[h] = from > 0 ? ahead[h] : 0;
-    }
-#pragma unroll 1
-    for (int j = from + part * 2; j < kSTiles; j += 2 * kParts) decide(kept, params, tile, kv, j);
-//% endif
-  }
-//% if dropout
-
-  // Which scores of n-tiles j and j + 1 are kept.
-  FFPA_DEVICE void decide(unsigned (&bits)[2], const ForwardParams& params, const Tile& tile, int kv, int j) const {
-    const PhiloxKey philox = philox_key(params);
-    const bool aligned = ((philox.offset | (unsigned)params.seqlen_k) & 3) == 0;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const RowPlace place = place_of(tile, row_of(h));
-      const unsigned long long element = dropout_row(params, philox, tile.batch, place.head, place.q) + (unsigned)(kv + key_of(j));
-      bits[h] |= kept_of_pair(philox.seed, element, kept_from, aligned) << (2 * j);
-    }
-  }
-
-  // The same of a tile whose softmax comes after this one's.
-  FFPA_DEVICE void decide_ahead(const ForwardParams& params, const Tile& tile, int kv, int j) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) ahead[h] = j == 0 ? 0 : ahead[h];
-    decide(ahead, params, tile, kv, j);
-  }
-//% endif
-};
 
 //% if natural
-//% if softcap
-// tanh x = 1 - 2 / (1 + e^2x), which cancels where x is small: there by its series, whose next term is below 2^-28.
-FFPA_DEVICE float tanh_of(float x) {
-  const float square = x * x;
-  float series = fma_rn(square, 62.0f / 2835.0f, -17.0f / 315.0f);
-  series = fma_rn(square, series, 2.0f / 15.0f);
-  series = fma_rn(square, series, -1.0f / 3.0f);
-  series = fma_rn(x * square, series, x);
-  const float quotient = fma_rn(-2.0f, rcp_approx(1.0f + ex2_approx(x * (2.0f * kLog2e))), 1.0f);
-  return square < 0.0625f ? series : quotient;
-}
-
-//% endif
-// A quarter of the lane's biases.
-struct Biases {
-//% if bias
-  BiasElement value[2][kSTiles / 4][2];
-//% endif
-};
-
-FFPA_DEVICE Biases load_biases(const ForwardParams& params, const Tile& tile, int kv, int quarter) {
-  Biases to;
-//% if bias
-  const Mask<BiasElement> bias = additive_mask(params, tile);
-#pragma unroll
-  for (int h = 0; h < 2; ++h) bias.load(to.value[h], tile, kv, h, quarter * (kSTiles / 4));
-  if (quarter < 2) prefetch<32>(bias, tile, kv + consumer() * kKeys + (quarter + 2) * 32);
-//% endif
-  return to;
-}
-
-// Scale, softcap and modifier of one score, in this order: in natural units from here on.
+// Scale or softcap, and modifier, of one score: in natural units from here on.
 FFPA_DEVICE float modified(float score, const ForwardParams& params, [[maybe_unused]] const Tile& tile,
                            [[maybe_unused]] const RowPlace& place, [[maybe_unused]] int key) {
-  score *= params.softmax_scale;
-//% if softcap
-  score = params.softcap * tanh_of(score * (1.0f / params.softcap));
-//% endif
+{{ "  score = params.softcap * capped(score, cap_factor(params));" if softcap else "  score *= params.softmax_scale;" }}
 //% if modifier
   score = modifier::modified(params, score, tile.batch, place.head, place.q, key, tile.seqlen_q, tile.seqlen_k);
 //% endif
   return score;
 }
 
-// A quarter of the lane's scores, with their biases.
-FFPA_DEVICE void modify_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile, int kv, int quarter) {
-  [[maybe_unused]] const Biases biases = load_biases(params, tile, kv, quarter);
+//% endif
+//% if modifies
+// A quarter of the lane's scores, with what biases and the mask say of them.
+FFPA_DEVICE void modify_scores(ScoreTile& scores, [[maybe_unused]] const ForwardParams& params, [[maybe_unused]] const Tile& tile,
+                               [[maybe_unused]] int kv, int quarter, [[maybe_unused]] unsigned smem) {
+//% if masked
+  QuarterMarks marks;
+  marks.begin(smem, quarter);
+//% endif
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    [[maybe_unused]] const RowPlace place = place_of(tile, row_of(h));
+    const int thread = this_thread();
+    const int row = row_of(h, thread);
+    [[maybe_unused]] const RowPlace place = place_of(tile, row);
 #pragma unroll
     for (int i = 0; i < kSTiles / 4; ++i) {
       const int j = quarter * (kSTiles / 4) + i;
+//% if bias
+      const Floats2 bias = marks.bias_of(row, i, thread);
+//% endif
+//% if mask
+      const unsigned shown = marks.mask_of(row, i, thread);
+//% endif
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         float& score = scores.value[4 * j + 2 * h + e];
-        score = modified(score, params, tile, place, kv + key_of(j) + e);
-//% if bias
-        const float bias = {{ "" if bias == "fp32" else "to_float" }}(biases.value[h][i][e]);
-        score = bias == -kInfinity ? -kInfinity : score + bias;
-//% endif
+{{ "        score = modified(score, params, tile, place, kv + key_of(j, thread) + e);" if natural else "" }}
+{{ "        score = bias.value[e] == -kInfinity ? -kInfinity : score + bias.value[e];" if bias else "" }}
+{{ "        score = shown & 0xffu << (8 * e) ? score : -kInfinity;" if mask else "" }}
       }
     }
   }
+{{ "  marks.end();" if masked else "" }}
 }
 
 //% endif
 // -infinity where a row does not see a key, whatever Q K^T came out as.
-FFPA_DEVICE void hide_scores(ScoreTile& scores, const Marks& marks, const ForwardParams& params, const Tile& tile, int kv) {
-//% if not mask
+FFPA_DEVICE void hide_scores(ScoreTile& scores, const ForwardParams& params, const Tile& tile, int kv) {
   if (!is_partial(tile, kv)) return;
-//% endif
   const Tile here = tile_of(params, ctaid_x());  // computed anew, like what hangs on the thread: see thread_anew()
   const int thread = thread_anew();
 #pragma unroll
@@ -237,9 +104,6 @@ FFPA_DEVICE void hide_scores(ScoreTile& scores, const Marks& marks, const Forwar
     unsigned shown = bits_before(visible.end - kv - key_of(0, thread));
 //% if window_left
     shown &= ~bits_before(visible.begin - kv - key_of(0, thread));
-//% endif
-//% if mask
-    shown &= marks.shown[h];
 //% endif
 #pragma unroll
     for (int j = 0; j < kSTiles; ++j) {

@@ -4,7 +4,8 @@
 // under the 128-byte swizzle; P in blocks of 64 keys alike; for each consumer its ring of kStages slots and a page of 1024
 // bytes. A slot holds a chunk of K, [kKeys keys][kChunkD columns], behind it the block of Q that goes with it where Q streams;
 // or a chunk of V, [block of kVBlock columns][kChunkN keys].
-// A page begins with the barriers of its ring; the first one's goes on with those of Q and of P. From byte 512 on: one of two
+// A page begins with the barriers of its ring; the first one's goes on with those of Q and of P, then either with those of its
+// consumer's slots of masks and biases, which lie behind the rings (cuda/wgmma_columns_marks.cuh). From byte 512 on: one of two
 // buffers of row maxima, [consumer][row].{{ " From byte 256 on: the consumer's sums for LSE." if lse }}
 // src/plan/families/wgmma_columns.cpp adds up the same bytes.
 
@@ -21,7 +22,9 @@ constexpr int kPage = kStages * kSlotBytes;  // of a ring's slots
 constexpr int kRingBytes = kPage + 1024;
 constexpr int kRingBarriers = 2 * kStages;
 constexpr int kWarps = 8;  // that compute
-static_assert((kRingBarriers + kQBlocks + 3) * 8 <= {{ 256 if lse else 512 }});
+constexpr int kMarkBarriers = kRingBarriers + kQBlocks + 3;  // of either page
+static_assert((kMarkBarriers + {{ 4 if masked else 0 }}) * 8 <= {{ 256 if lse else 512 }});
+{{ "FFPA_DEVICE void init_mark_barriers(unsigned smem);  // cuda/wgmma_columns_marks.cuh" if masked else "" }}
 
 FFPA_DEVICE unsigned page_address(unsigned smem, int which) { return smem + kRingBegin + which * kRingBytes + kPage; }
 FFPA_DEVICE unsigned q_barrier(unsigned smem, int block) { return page_address(smem, 0) + (kRingBarriers + block) * 8; }
@@ -52,6 +55,7 @@ FFPA_DEVICE void init_barriers(unsigned smem) {
   for (int block = 0; block < kQBlocks; ++block) mbarrier_init(q_barrier(smem, block), 1);
 #pragma unroll 1
   for (int i = 0; i < 3; ++i) mbarrier_init(handover_barriers(smem) + i * 8, kWarps);
+{{ "  init_mark_barriers(smem);" if masked else "" }}
   fence_mbarrier_init();
 }
 
@@ -104,26 +108,18 @@ struct Handover {
     turn ^= 1;
   }
   FFPA_DEVICE void wait_ready() const { mbarrier_wait(barriers, turn ^ 1); }
-//% if by_halves
-  // The first half of each warpgroup's keys has been read, so that the next tile's may be written.
+  // The first half of each warpgroup's keys has been read, so that the next tile's may be written; all has.
   FFPA_DEVICE void first_half_read() const { mbarrier_arrive_if(barriers + 8, lane() == 0); }
   FFPA_DEVICE void wait_first_half_read() const { mbarrier_wait(barriers + 8, turn ^ 1); }
-//% endif
-  // All has.
   FFPA_DEVICE void all_read() const { mbarrier_arrive_if(barriers + 16, lane() == 0); }
   FFPA_DEVICE void wait_all_read() const { mbarrier_wait(barriers + 16, turn ^ 1); }
 };
 
 FFPA_DEVICE Handover handover_of(unsigned smem) { return {handover_barriers(smem), 0}; }
 
-//% if by_halves
 // P V takes a tile's keys in blocks of 64 in the order 0, 2, 1, 3: the first half of each warpgroup's first. The key that the
 // chunk `step` keys into that order begins at.
 FFPA_DEVICE constexpr int pv_key(int step) { return (step / 64 % 2 * 2 + step / 128) * 64 + step % 64; }
-//% else
-// P V takes a tile's keys in their order.
-FFPA_DEVICE constexpr int pv_key(int step) { return step; }
-//% endif
 
 // The thread that loads for one consumer, whose number is its warp's. It has few registers: what it can compute anew it does
 // not keep.

@@ -11,9 +11,9 @@ struct RowState {
 
 FFPA_DEVICE RowState no_keys_yet() { return { {-kInfinity, -kInfinity}, {0.0f, 0.0f}, {0.0f, 0.0f}, {1.0f, 1.0f}}; }
 
-// Weights to 16 bits, of {{ "half of " if by_halves }}the lane's scores.
+// Weights to 16 bits, of half of the lane's scores.
 struct ProbPart {
-  unsigned value[{{ "kSTiles" if by_halves else "2 * kSTiles" }}];
+  unsigned value[kSTiles];
 };
 
 // What turns a difference of scores into a power of two.
@@ -78,7 +78,7 @@ FFPA_DEVICE void exchange_maxima(RowState& state, unsigned smem, unsigned buffer
 
 // Weights of a quarter of the lane's scores, rounded to 16 bits. Sums are of what has been rounded, so that a row whose
 // weight is nearly all on one key comes out as exactly as if that weight were 1; LSE has sums of its own, in shared memory, of what has not.
-FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scores, const Marks& marks, int quarter,
+FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scores, {{ "const KeptMarks& kept, " if dropout }}int quarter,
                          [[maybe_unused]] unsigned smem, const ForwardParams& params) {
   const float scale = exponent_scale(params);
 #pragma unroll
@@ -88,6 +88,9 @@ FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scor
     const float offset = -origin * scale;
 //% endif
     float sum = 0.0f;
+//% if dropout
+    const KeptTiles kept_tiles = kept.of(h, quarter);
+//% endif
 //% if lse
     float exact_sum = 0.0f;
 //% endif
@@ -110,10 +113,9 @@ FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scor
       unsigned pair = pack(weight[0], weight[1]);
       sum += to_float((Element)pair) + to_float((Element)(pair >> 16));
 //% if dropout
-      const unsigned low = marks.kept[h] >> (2 * j) & 1, high = marks.kept[h] >> (2 * j + 1) & 1;
-      pair &= (0u - low & 0xffffu) | high * 0xffff0000u;
+      pair = drop(pair, kept_tiles, i);
 //% endif
-      probs.value[({{ "quarter % 2" if by_halves else "quarter" }} * (kSTiles / 4) + i) * 2 + h] = pair;
+      probs.value[(quarter % 2 * (kSTiles / 4) + i) * 2 + h] = pair;
     }
     state.sum[h] += sum;
 //% if lse
@@ -127,7 +129,6 @@ FFPA_DEVICE void weights(ProbPart& probs, RowState& state, const ScoreTile& scor
   }
 }
 
-//% if by_halves
 // Half of the warpgroup's weights to its part of P: 64 keys, one block.
 FFPA_DEVICE void place(const ProbPart& probs, unsigned smem, int half) {
   const int thread = thread_of_tile();
@@ -138,19 +139,6 @@ FFPA_DEVICE void place(const ProbPart& probs, unsigned smem, int half) {
     stmatrix_x4(row + ((unsigned)(2 * i + lane(thread) / 16) ^ (unsigned)lane(thread) % 8) * 16, four);
   }
 }
-//% else
-// The warpgroup's weights to its part of P, 16 keys at a time.
-FFPA_DEVICE void place(const ProbPart& probs, unsigned smem) {
-  const int thread = thread_of_tile();
-  const unsigned row = smem + kProbsBegin + (warp(thread) * 16 + lane(thread) % 16) * 128;
-#pragma unroll
-  for (int i = 0; i < kKeys / 16; ++i) {
-    const unsigned key = (unsigned)(consumer(thread) * kKeys + 16 * i);
-    const unsigned four[4] = {probs.value[4 * i], probs.value[4 * i + 1], probs.value[4 * i + 2], probs.value[4 * i + 3]};
-    stmatrix_x4(row + key / 64 * kBlockBytes + (key % 64 / 8 + (unsigned)lane(thread) / 16 ^ (unsigned)lane(thread) % 8) * 16, four);
-  }
-}
-//% endif
 
 // O to the origin of the weights that come next.
 FFPA_DEVICE void rescale(OutTile& out, const RowState& state) {

@@ -22,7 +22,7 @@ constexpr int kPositions = kSplitRows ? kBlockQ * kCluster : kBlockQ;  // of a c
 // Whether some row may not see some key of [kv, kv + kBlockN): windows move by a key from row to row.
 FFPA_DEVICE bool is_partial(const Tile& tile, int kv) {
   const int full_end = tile.kv_end - (kWindowRight ? kPositions : 0);
-  return kv + kBlockN > full_end{{ " || kv < tile.kv_begin + 8 + kPositions" if window_left }};
+  return kv + kBlockN > full_end{{ " || kv < tile.kv_begin + 16 + kPositions" if window_left }};
 }
 
 struct RowPlace {
@@ -41,7 +41,7 @@ FFPA_DEVICE KeyRange keys_of_row(const ForwardParams& params, const Tile& tile, 
   return visible_keys<kWindowLeft, kWindowRight>(params, q, tile.seqlen_q, tile.seqlen_k);
 }
 
-//% if window_right
+//% if window_right or masked
 // Heads whose blocks are ordered together: their K and V are read at the same pace, and share L2.
 constexpr unsigned kHeadsTogether = 2048 / (kHeadDim + kHeadDimV) > 0 ? 2048 / (kHeadDim + kHeadDimV) : 1;
 //% endif
@@ -70,7 +70,7 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
 //% endif
   const unsigned heads = params.heads_q / kHeadsPacked;
   const unsigned rows = ((unsigned)params.seqlen_q + kPositions - 1) / kPositions;
-//% if window_right
+//% if window_right or masked
   const unsigned all = heads * params.batch;
   const unsigned first_head = index / (rows * kHeadsTogether) * kHeadsTogether;
   const unsigned together = all - first_head < kHeadsTogether ? all - first_head : kHeadsTogether;
@@ -98,7 +98,7 @@ FFPA_DEVICE Tile tile_of(const ForwardParams& params, unsigned index) {
 //% endif
   tile.nothing = first >= tile.seqlen_q;
   const int last_of_cluster = (first + kPositions < tile.seqlen_q ? first + kPositions : tile.seqlen_q) - 1;
-  tile.kv_begin = keys_of_row(params, tile, first).begin / 8 * 8;  // so that a lane's two keys stay aligned pairs
+  tile.kv_begin = keys_of_row(params, tile, first).begin / 16 * 16;  // so that what is aligned of a mask stays so
   tile.kv_end = keys_of_row(params, tile, last_of_cluster).end;
   if (tile.kv_end <= tile.kv_begin) tile.kv_end = tile.kv_begin + 1;
 //% if most_parts > 1

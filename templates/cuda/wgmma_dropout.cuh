@@ -4,23 +4,11 @@
 // What all of a kernel's blocks of Philox have alike.
 struct Dice {
   PhiloxKey philox;
-  unsigned round_key[10][2];
-  unsigned carries;  // a word plus this carries: it is kept
-  unsigned all;      // every bit: all words are kept, which no sum says
+  unsigned carries;  // a word plus this carries: it is kept. 0: all are
 };
 
-FFPA_DEVICE Dice dice_of(const ForwardParams& params) {
-  Dice dice;
-  dice.philox = philox_key(params);
-  for (int round = 0; round < 10; ++round) {
-    dice.round_key[round][0] = (unsigned)dice.philox.seed + (unsigned)round * 0x9E3779B9u;
-    dice.round_key[round][1] = (unsigned)(dice.philox.seed >> 32) + (unsigned)round * 0xBB67AE85u;
-  }
-  const unsigned first = first_kept_word(params.dropout_p);
-  dice.carries = 0u - first;
-  dice.all = first == 0 ? 0xffffffffu : 0u;
-  return dice;
-}
+// Dice::carries. Takes a while: once.
+FFPA_DEVICE unsigned kept_carries(const ForwardParams& params) { return 0u - first_kept_word(params.dropout_p); }
 
 // `kept`, and before them the decisions on kBlocks blocks from {low, high} on, of which none carries into `high`.
 template <int kBlocks>
@@ -28,11 +16,14 @@ FFPA_DEVICE unsigned prepend_kept(unsigned kept, const Dice& dice, unsigned low,
   PhiloxBlock block[kBlocks];
 #pragma unroll
   for (int i = 0; i < kBlocks; ++i) block[i] = {low + (unsigned)i, high, 0u, 0u};
+  unsigned key[2] = {(unsigned)dice.philox.seed, (unsigned)(dice.philox.seed >> 32)};
   // Together, so that one's latency is the others' time. What is known of the counter saves two of the twenty products.
 #pragma unroll
   for (int round = 0; round < 10; ++round) {
 #pragma unroll
-    for (int i = 0; i < kBlocks; ++i) philox_round(block[i], dice.round_key[round]);
+    for (int i = 0; i < kBlocks; ++i) philox_round(block[i], key);
+    key[0] += 0x9E3779B9u;
+    key[1] += 0xBB67AE85u;
   }
 #pragma unroll
   for (int i = kBlocks - 1; i >= 0; --i) {
@@ -42,21 +33,23 @@ FFPA_DEVICE unsigned prepend_kept(unsigned kept, const Dice& dice, unsigned low,
   return kept;
 }
 
-// Bit k: whether element + k is kept.
+// Bit k: whether element + k is kept. So many blocks at a time as there are registers for.
+template <int kBlocks>
 FFPA_DEVICE unsigned kept_of_32(const Dice& dice, unsigned long long element) {
   const unsigned low = (unsigned)(element >> 2), high = (unsigned)(element >> 34);
   unsigned kept = 0;
+  if (dice.carries == 0) return 0xffffffffu;
   if (low > 0xfffffff7u) {
 #pragma unroll 1
     for (int i = 31; i >= 0; --i) kept = append_carry(kept, philox_word(dice.philox.seed, element + (unsigned)i), dice.carries);
-    return kept | dice.all;
+    return kept;
   }
 #pragma unroll 1
-  for (int i = 4; i >= 0; i -= 4) kept = prepend_kept<4>(kept, dice, low + (unsigned)i, high);
+  for (int i = 8 - kBlocks; i >= 0; i -= kBlocks) kept = prepend_kept<kBlocks>(kept, dice, low + (unsigned)i, high);
   const unsigned offset = (unsigned)element & 3;
   // The row starts inside a block: the word's last elements are in one more.
   if (offset != 0) kept = kept >> offset | prepend_kept<1>(0, dice, low + 8, high) << (32 - offset);
-  return kept | dice.all;
+  return kept;
 }
 
 // Decisions on the lane's keys among 32, a byte for each of four n-tiles, where prmt() finds signs.

@@ -6,14 +6,6 @@ struct Mask {
   long long stride_batch, stride_head, stride_row, stride_key;
 
   FFPA_DEVICE const Value* at(int query, int key) const { return row0 + query * stride_row + key * stride_key; }
-
-  // Whether in every row, `bytes` that begin at a multiple of as many lie together and aligned.
-  FFPA_DEVICE bool aligned(unsigned bytes) const {
-    return stride_key == 1 && (((unsigned long long)row0 | (unsigned long long)(stride_row * (long long)sizeof(Value))) & (bytes - 1)) == 0;
-  }
-  FFPA_DEVICE bool is_for_tma(const void* tensor, bool by_row) const {
-    return is_mark_tensor_for_tma(tensor, stride_batch, stride_head, stride_row, stride_key, by_row, (int)sizeof(Value));
-  }
 };
 
 template <typename Value>

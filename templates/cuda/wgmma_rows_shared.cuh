@@ -51,9 +51,8 @@ constexpr int kQBarriers = 0;
 constexpr int kKBarriers = 2 * kConsumers;
 constexpr int kVBarriers = kKBarriers + 2 * kKStages;
 constexpr int kItemBarriers = kVBarriers + 2 * kVStages;
-{{ "constexpr int kKeptBarriers = kItemBarriers + 4;" if dropout else "" }}
-{{ "constexpr int kMarkBarriers = kItemBarriers + 4" if masked else "" }}{{ " + 2 * " ~ kept_stages if dropout and masked else "" }}{{ ";" if masked else "" }}
-constexpr int kBarriers = kItemBarriers + 4{{ " + 2 * " ~ kept_stages if dropout else "" }}{{ " + 2 * kConsumers * " ~ mark_stages if masked else "" }}{{ " + 1" if deals else "" }};
+{{ "constexpr int kMarkBarriers = kItemBarriers + 4" if masked else "" }}{{ ";" if masked else "" }}
+constexpr int kBarriers = kItemBarriers + 4{{ " + 2 * kConsumers * " ~ mark_stages if masked else "" }}{{ " + 1" if deals else "" }};
 constexpr int kItemsBegin = kBarriersBegin + 8 * kBarriers;
 constexpr int kItemBytes = 128;
 
@@ -84,10 +83,7 @@ FFPA_DEVICE void init_barriers(unsigned smem) {
   init_pairs(smem, kQBarriers, 1, kConsumers, 4);
   init_pairs(smem, kKBarriers, 1, kKStages, 4 * kConsumers);
   init_pairs(smem, kVBarriers, 1, kVStages, 4 * kConsumers);
-  init_pairs(smem, kItemBarriers, 1, 2, 4 * kConsumers{{ " + " ~ dice_warps if dropout else "" }}{{ " + kConsumers" if masked else "" }});
-//% if dropout
-  init_pairs(smem, kKeptBarriers, {{ dice_warps }}, {{ kept_stages }}, 4 * kConsumers);
-//% endif
+  init_pairs(smem, kItemBarriers, 1, 2, 4 * kConsumers{{ " + kConsumers" if masked else "" }});
 //% if masked
   init_pairs(smem, kMarkBarriers, 1, kConsumers * {{ mark_stages }}, 4);
 //% endif

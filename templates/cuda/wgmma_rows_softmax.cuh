@@ -60,7 +60,12 @@ FFPA_DEVICE void online_softmax(ScoreTile& scores, RowState& state, const Forwar
     state.origin[h] = origin;
     state.highest[h] = max_f32(state.highest[h], top);
     const float start = origin == -kInfinity ? 0.0f : origin;
-//% if not natural
+//% if bias
+    // A bias of the lowest finite float times log2 e would overflow. In a row that has nothing else, only how scores differ counts,
+    // and they differ by nothing or very much.
+    const float times = start < -1e38f ? 0x1p-64f : kLog2e;
+    const float offset = -start * times;
+//% elif not natural
     const float offset = -start * scale;
 //% endif
     float sum[2] = {0.0f, 0.0f};
@@ -80,8 +85,9 @@ FFPA_DEVICE void online_softmax(ScoreTile& scores, RowState& state, const Forwar
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         float& score = scores.value[4 * i + 2 * h + e];
-//% if natural
-        // A difference first: a bias of the lowest finite float times log2 e would overflow.
+//% if bias
+        score = ex2_approx(fma_rn(score, times, offset));
+//% elif natural
         score = ex2_approx((score - start) * scale);
 //% else
         score = ex2_approx(fma_rn(score, scale, offset));

@@ -1,4 +1,4 @@
-// The `wgmma` family's schedule for head dims past 320, and past 256 where cuda/wgmma_rows.cu.j2
+// The `wgmma` family's schedule for head dims past 352, and past 256 where cuda/wgmma_rows.cu.j2
 // lacks registers: templates/cuda/wgmma_columns.cu.j2.
 //
 // A config's numbers: block_m = 64 rows and block_n = 256 keys a tile; block_d columns of a K
@@ -25,9 +25,8 @@ namespace {
 #undef FFPA_DEVICE
 
 constexpr int kBlockM = 64;
-constexpr int kBlockN = 256;             // keys of a tile
-constexpr int kBlockNOfDeepRings = 192;  // whose chunks are smaller, so that more fit
-constexpr int kConsumers = 2;            // warpgroups
+constexpr int kBlockN = 256;
+constexpr int kConsumers = 2;  // warpgroups
 constexpr int kNumWarps = 4 * (kConsumers + 1);
 constexpr int kWarpSize = 32;
 constexpr int kMinHeadDim = 257;          // of the larger head dim
@@ -45,18 +44,25 @@ constexpr char kEntry[] = "ffpa_wgmma_columns";
 int divide_up(int64_t value, int64_t by) { return static_cast<int>((value + by - 1) / by); }
 int round_up(int value, int to) { return divide_up(value, to) * to; }
 
+bool has_marks(const Problem& problem) { return problem.has_mask || problem.has_bias; }
+
 // How much a problem does to its scores, in registers that S and O leave to it.
 int score_changes(const Problem& problem) {
-  return problem.has_mask + 2 * problem.has_bias + problem.dropout + problem.softcap +
-         !problem.score_modifier.empty() + 2 * problem.window_left;
+  return has_marks(problem) + problem.dropout + problem.softcap + !problem.score_modifier.empty() +
+         2 * problem.window_left;
 }
 constexpr int kMaxScoreChanges = 2;
 constexpr int kMaxColumnsOfTight = 192;
-constexpr int kMinHeadDimOfMasks = 264;  // whose Q K^T is long enough to look at a mask meanwhile
+constexpr int kMarkStages = 2;    // slots of each consumer for masks and biases
+constexpr int kKeysOfMarks = 32;  // in such a slot, a quarter of a consumer's
 
 // Whether O may have only kMaxColumnsOfTight columns of a warpgroup.
 bool is_tight(const Problem& problem) {
-  return score_changes(problem) >= kMaxScoreChanges || (problem.dropout && problem.lse);
+  const bool windowed = problem.causal || problem.window_left || problem.window_right;
+  const bool both = problem.has_mask && problem.has_bias;
+  return score_changes(problem) >= kMaxScoreChanges || (problem.dropout && problem.lse) ||
+         (has_marks(problem) &&
+          (windowed || both || problem.layout == Layout::kVarlen || problem.seqlens_k));
 }
 
 // Whether the blocks of a cluster share the columns of O out: they have to past 512, and O leaves
@@ -69,22 +75,28 @@ bool splits_columns(const Problem& problem) {
 // Columns of O that a warpgroup owns.
 int columns_of(const Problem& problem) {
   const int owners = kConsumers * (splits_columns(problem) ? 2 : 1);
-  return round_up(divide_up(problem.head_dim_v, owners), 16);
+  const int least = divide_up(problem.head_dim_v, owners);
+  // Whole blocks of V, where the head dim is of such (see v_layout()) and they are not much more.
+  for (int block : {64, 32}) {
+    const int whole = round_up(least, block);
+    if (problem.head_dim_v % block == 0 && 7 * whole <= 8 * least) return whole;
+  }
+  return round_up(least, 16);
 }
 
-// How V lies in shared memory: in blocks of `block` columns. Where the head dim is as many whole
-// blocks for every owner, a chunk is one copy by a map that counts blocks; otherwise one for each
-// block, clipped at the head dim.
+// How V lies in shared memory: in blocks of `block` columns. Where the head dim and every owner's
+// columns are whole blocks, a chunk is one copy by a map that counts blocks, zeros past the last;
+// otherwise one for each block, clipped at the head dim.
 struct VLayout {
   int block;
   bool whole;
 };
 
 VLayout v_layout(const Problem& problem) {
-  const int columns = columns_of(problem);
-  const bool even = problem.head_dim_v % columns == 0;
-  if (even && columns % 64 != 0 && columns % 32 == 0) return {32, true};
-  return {64, even && columns % 64 == 0};
+  for (int block : {64, 32}) {
+    if (problem.head_dim_v % block == 0 && columns_of(problem) % block == 0) return {block, true};
+  }
+  return {64, false};
 }
 
 // Query heads of a kv head that share a tile, which has 64 / so many query positions.
@@ -98,16 +110,29 @@ bool q_streams(const Problem& problem) { return splits_columns(problem); }
 int64_t slot_bytes(const Problem& problem, const KernelConfig& config) {
   const VLayout v = v_layout(problem);
   const int64_t k_bytes =
-      config.block_n / kConsumers * config.block_d * 2 + (q_streams(problem) ? kBlockM * 128 : 0);
+      kBlockN / kConsumers * config.block_d * 2 + (q_streams(problem) ? kBlockM * 128 : 0);
   const int64_t v_bytes =
       divide_up(columns_of(problem), v.block) * (config.block_d / 2) * v.block * 2;
   return divide_up(std::max(k_bytes, v_bytes), 1024) * 1024;
 }
 
+// Of masks and biases, as in cuda/wgmma_columns_marks.cuh.
+int64_t mark_bytes(const Problem& problem) {
+  const int packed = heads_packed(problem);
+  const auto of_slot = [&](const BroadcastPattern& pattern, DType dtype) {
+    const int rows = (pattern.query ? kBlockM / packed : 1) * (pattern.head ? packed : 1);
+    return int64_t{round_up(rows * kKeysOfMarks * static_cast<int>(bytes_of(dtype)), 1024)};
+  };
+  int64_t bytes = 0;
+  if (problem.has_mask) bytes += of_slot(problem.mask_pattern, DType::kBool);
+  if (problem.has_bias) bytes += of_slot(problem.bias_pattern, problem.bias_dtype);
+  return kConsumers * kMarkStages * bytes;
+}
+
 int64_t resident_bytes(const Problem& problem, const KernelConfig& config) {
   const int chunks = std::max(divide_up(problem.head_dim, config.block_d), 3);
   const int64_t q_blocks = q_streams(problem) ? 0 : divide_up(chunks * config.block_d, 64);
-  return (q_blocks + config.block_n / 64) * kBlockM * 128 + kConsumers * kPageBytes;
+  return (q_blocks + kBlockN / 64) * kBlockM * 128 + kConsumers * kPageBytes + mark_bytes(problem);
 }
 
 int64_t shared_bytes(const Problem& problem, const KernelConfig& config) {
@@ -121,13 +146,6 @@ int stages_that_fit(const Problem& problem, const KernelConfig& config) {
                   kMaxStages);
 }
 
-// Whether a warpgroup's registers hold all of P beside S and O: it is then handed over at once,
-// not by halves of 64 keys, and tiles may have 192.
-bool holds_weights(const Problem& problem) {
-  return score_changes(problem) == 0 && !splits_columns(problem) &&
-         columns_of(problem) <= kMaxColumnsOfTight;
-}
-
 bool is_windowed(const Problem& problem) {
   return problem.causal || problem.window_left || problem.window_right;
 }
@@ -139,13 +157,9 @@ void check_config(const Problem& problem, const KernelConfig& config) {
                 "the default",
                 text_of(config), text_of(problem), rule);
   };
-  if (config.block_m != kBlockM || config.num_warps != kNumWarps) {
-    refuse(fmt::format("past head dim 256, block_m is {} and num_warps {}", kBlockM, kNumWarps));
-  }
-  if (config.block_n != kBlockN &&
-      !(config.block_n == kBlockNOfDeepRings && holds_weights(problem))) {
-    refuse(fmt::format("block_n is {}, or {} up to {} columns of V whose scores nothing changes",
-                       kBlockN, kBlockNOfDeepRings, 2 * kMaxColumnsOfTight));
+  if (config.block_m != kBlockM || config.block_n != kBlockN || config.num_warps != kNumWarps) {
+    refuse(fmt::format("past head dim 256, block_m is {}, block_n {} and num_warps {}", kBlockM,
+                       kBlockN, kNumWarps));
   }
   if (config.block_d != 32 && config.block_d != 64) refuse("block_d is 32 or 64");
   if (q_streams(problem) && config.block_d != 64)
@@ -189,10 +203,9 @@ struct Work {
     }
     if (parts() == 1) return {static_cast<int>(tiles), 0, 1};
     // As work_of() in cuda/wgmma_columns_tile.cuh.
-    const int kv_tiles =
-        problem.layout == Layout::kVarlen
-            ? 1
-            : divide_up(shape.seqlen_k, config.block_n) * (config.block_n / kKeysOfRule);
+    const int kv_tiles = problem.layout == Layout::kVarlen
+                             ? 1
+                             : divide_up(shape.seqlen_k, kBlockN) * (kBlockN / kKeysOfRule);
     return rows_work(static_cast<int>(tiles), kv_tiles, multiprocessors / cluster(), parts());
   }
   int blocks(const Shape& shape) const { return of(shape).items() * cluster(); }
@@ -224,20 +237,19 @@ class Columns final : public WgmmaSchedule {
     return std::max(problem.head_dim, problem.head_dim_v) >= kMinHeadDim;
   }
 
+  bool loads_marks() const override { return true; }
+
   std::optional<std::string> refuses(const Problem& problem) const override {
     if (score_changes(problem) > kMaxScoreChanges) {
-      return "has registers past head dim 256 for two of mask, dropout, softcap and score "
-             "modifier, for a bias or for a left window";
+      return "has registers past head dim 256 for two of mask or bias, dropout, softcap and score "
+             "modifier, or for a left window";
     }
     if (is_tight(problem) && columns_of(problem) > kMaxColumnsOfTight) {
       return fmt::format(
-          "has registers past {} columns of V for one of mask, dropout without LSE, softcap and "
-          "score modifier",
+          "has registers past {} columns of V for one of mask or bias, dropout without LSE, "
+          "softcap "
+          "and score modifier",
           4 * kMaxColumnsOfTight);
-    }
-    if (problem.has_mask && problem.head_dim < kMinHeadDimOfMasks) {
-      return fmt::format("looks at a mask while it computes Q K^T, of head dims from {} on here",
-                         kMinHeadDimOfMasks);
     }
     return lacks(problem, {Feature::kScoreModifier, Feature::kSinks, Feature::kSeqlensK});
   }
@@ -255,12 +267,6 @@ class Columns final : public WgmmaSchedule {
     config.num_warps = kNumWarps;
     config.block_d = 64;
     if (!q_streams(problem) && stages_that_fit(problem, config) < 4) config.block_d = 32;
-    if (holds_weights(problem)) {
-      KernelConfig deep = config;
-      deep.block_n = kBlockNOfDeepRings;
-      deep.block_d = 64;
-      if (stages_that_fit(problem, deep) > 4) config = deep;
-    }
     config.num_stages = stages_that_fit(problem, config);
     const int packed = heads_packed(problem);
     const int64_t tiles = int64_t{divide_up(shape.seqlen_q, kBlockM / packed)} * shape.batch *
@@ -276,8 +282,7 @@ class Columns final : public WgmmaSchedule {
 
   SearchSpace search_space(const Problem&, const Shape&, const DeviceInfo&,
                            TuneMode) const override {
-    return {{{&KernelConfig::block_n, {kBlockN, kBlockNOfDeepRings}},
-             {&KernelConfig::block_d, {32, 64}},
+    return {{{&KernelConfig::block_d, {32, 64}},
              {&KernelConfig::num_stages, {2, 3, 4, 5, 6, 7, 8}},
              {&KernelConfig::cluster, {0, 2}},
              {&KernelConfig::split_kv, {0, kMostParts}}}};
@@ -314,7 +319,6 @@ class Columns final : public WgmmaSchedule {
     step.context["lse"] = problem.lse;
     set_features(step.context, problem);
     step.context["heads_packed"] = heads_packed(problem);
-    step.context["block_n"] = config.block_n;
     step.context["chunk_d"] = config.block_d;
     step.context["num_stages"] = config.num_stages;
     step.context["cluster"] = work.cluster();
@@ -323,6 +327,12 @@ class Columns final : public WgmmaSchedule {
     step.context["v_block"] = v_layout(problem).block;
     step.context["v_whole"] = v_layout(problem).whole;
     step.context["q_streams"] = q_streams(problem);
+    if (has_marks(problem)) {
+      step.context["mask_by_row"] = problem.mask_pattern.query;
+      step.context["mask_by_head"] = problem.mask_pattern.head;
+      step.context["bias_by_row"] = problem.bias_pattern.query;
+      step.context["bias_by_head"] = problem.bias_pattern.head;
+    }
     const bool few = columns_of(problem) <= kMaxColumnsOf232;
     step.context["consumer_registers"] = few ? 232 : 240;
     step.context["producer_registers"] = few ? 40 : 24;
@@ -342,13 +352,28 @@ class Columns final : public WgmmaSchedule {
       TensorMapSpec& q = maps.add();
       q = q_tensor_map(problem, params, shape, kBlockM / packed);
       q.box[2] = static_cast<uint32_t>(packed);
-      maps.add() =
-          k_tensor_map(problem, params, shape, config.block_n / kConsumers, config.block_d);
+      maps.add() = k_tensor_map(problem, params, shape, kBlockN / kConsumers, config.block_d);
       const VLayout v = v_layout(problem);
       const TensorMapSpec by_columns =
           v_tensor_map(problem, params, shape, config.block_d / 2, v.block);
       maps.add() =
           v.whole ? by_blocks(by_columns, v.block, columns_of(problem) / v.block) : by_columns;
+      const auto packed_rows = [&](TensorMapSpec map, const BroadcastPattern& pattern) {
+        map.box[1] = pattern.query ? static_cast<uint32_t>(kBlockM / packed) : 1;
+        map.box[2] = pattern.head ? static_cast<uint32_t>(packed) : 1;
+        return map;
+      };
+      if (problem.has_mask) {
+        TensorMapSpec map = mask_tensor_map(problem, params, shape, kKeysOfMarks);
+        map.swizzle = TensorSwizzle::k32Bytes;
+        maps.add() = packed_rows(map, problem.mask_pattern);
+      }
+      if (problem.has_bias) {
+        TensorMapSpec map = bias_tensor_map(problem, params, shape, kKeysOfMarks);
+        map.swizzle =
+            problem.bias_dtype == DType::kFp32 ? TensorSwizzle::k128Bytes : TensorSwizzle::k64Bytes;
+        maps.add() = packed_rows(map, problem.bias_pattern);
+      }
       return maps;
     };
     return step;

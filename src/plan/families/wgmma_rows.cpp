@@ -1,4 +1,4 @@
-// The `wgmma` family's schedule for head dims up to 320: templates/cuda/wgmma_rows.cu.j2.
+// The `wgmma` family's schedule for head dims up to 352: templates/cuda/wgmma_rows.cu.j2.
 //
 // A config's numbers: block_m, 64 rows for each consumer warpgroup; block_n keys a tile; num_stages
 // slots for K, and as many for V as shared memory then has room for; num_warps, four for each
@@ -20,7 +20,7 @@ namespace {
 #include "common/wgmma_rows_work.h"
 #undef FFPA_DEVICE
 
-constexpr int kMaxHeadDim = 320;
+constexpr int kMaxHeadDim = 352;
 // Up to here O leaves registers for any feature; past it, for those that need few.
 constexpr int kMaxHeadDimOfAll = 256;
 constexpr int kMinKeys = 32;  // of a tile
@@ -31,7 +31,7 @@ constexpr int kItemsBytes = 2 * 128;  // what a block's warps tell each other of
 constexpr int kMostParts = 8;
 // Tiles of keys from which a tile is shared out, alone and beside whole waves: as in rows_work().
 constexpr int kLeastSharedKeys = 2 * 6, kLeastSharedBesideWaves = 2 * 16;
-constexpr int kKeptStages = 4;  // tiles whose dropout is decided ahead
+constexpr int kKeptStages = 8;  // tiles whose dropout is decided at a time
 // Blocks that take one item after the other, from a counter, pay from so many items each on: the
 // counter has to be cleared ahead of the launch.
 constexpr int kItemsToCount = 3;
@@ -52,22 +52,32 @@ constexpr int kMaxMarkStages = 2;
 
 bool has_marks(const Problem& problem) { return problem.has_mask || problem.has_bias; }
 
-// Of a slot of all consumers, as in cuda/wgmma_rows_marks.cuh.
+// A tile of a mask or a bias as cuda/wgmma_rows_marks.cuh has it in a slot: boxes of so many keys.
+struct MarkBoxes {
+  int keys, count;
+};
+MarkBoxes mark_boxes(const KernelConfig& config, bool by_row, DType dtype) {
+  const auto bytes = static_cast<int>(bytes_of(dtype));
+  const int row = config.block_n * bytes;
+  if (by_row && (row % 128 == 0 || row == 64 || row == 32)) {
+    const int width = row % 128 == 0 ? 128 : row;
+    return {width / bytes, row / width};
+  }
+  const int unit = bytes == 4 ? 32 : 16;
+  return {(!by_row || row / unit % 2 != 0 ? row : row + unit) / bytes, 1};
+}
+
+// Of a slot of all consumers.
 int64_t mark_bytes(const Problem& problem, const KernelConfig& config) {
   const auto of_consumer = [&](bool by_row, DType dtype) {
-    const int64_t row = config.block_n * static_cast<int64_t>(bytes_of(dtype));
+    const MarkBoxes boxes = mark_boxes(config, by_row, dtype);
+    const int64_t row = boxes.count * boxes.keys * static_cast<int64_t>(bytes_of(dtype));
     return divide_up(by_row ? 64 * row : row, 1024) * 1024;
   };
   int64_t bytes = 0;
   if (problem.has_mask) bytes += of_consumer(problem.mask_pattern.query, DType::kBool);
   if (problem.has_bias) bytes += of_consumer(problem.bias_pattern.query, problem.bias_dtype);
   return bytes * consumers_of(config);
-}
-
-// Keys of a box of a mask or a bias.
-int box_keys(const KernelConfig& config, bool by_row, DType dtype) {
-  const auto bytes = static_cast<int>(bytes_of(dtype));
-  return by_row && config.block_n * bytes % 128 == 0 ? 128 / bytes : config.block_n;
 }
 
 // Whether O leaves by way of shared memory, where there is room for it beside the slots.
@@ -93,9 +103,8 @@ bool are_tiles_even(const Problem& problem) {
 
 int64_t shared_bytes(const Problem& problem, const KernelConfig& config, const Slots& slots) {
   const int kept_stages = problem.dropout ? kKeptStages : 0;
-  const int64_t barriers = 2 * (consumers_of(config) * (1 + slots.marks) + config.num_stages +
-                                slots.v + 2 + kept_stages) +
-                           1;
+  const int64_t barriers =
+      2 * (consumers_of(config) * (1 + slots.marks) + config.num_stages + slots.v + 2) + 1;
   // What dropout keeps starts at a multiple of 16 bytes, 32 keys of a row in a word.
   const int64_t kept =
       kept_stages > 0 ? 16 + kept_stages * config.block_m * divide_up(config.block_n, 32) * 4 : 0;
@@ -148,11 +157,10 @@ int64_t tiles_of(const Problem& problem, const KernelConfig& config, const Shape
 // Registers that a consumer's threads hold at most: S, P, O, and what is found out about S ahead.
 int held_registers(const Problem& problem, const KernelConfig& config) {
   int held = config.block_n / 2 + config.block_n / 4 + problem.head_dim_v / 2;
-  if (has_marks(problem)) held += config.block_m == 192 ? 12 : 16;  // see registers_of()
+  if (has_marks(problem)) held += config.block_m == 192 ? 12 : 8;  // see registers_of()
   if (has_marks(problem) && problem.window_left) held += 8;
   if (has_marks(problem) && problem.dropout) held += 8;
-  if (problem.dropout)
-    held += 24 + config.block_n / 16;  // consumers have fewer, see registers_of()
+  if (problem.dropout) held += (problem.head_dim_v > 256 ? 26 : 16) + config.block_n / 16;
   if (!problem.score_modifier.empty()) held += 16;
   if (num_features(problem) > 3) held += 12;
   return held;
@@ -160,33 +168,20 @@ int held_registers(const Problem& problem, const KernelConfig& config) {
 
 // Registers of a thread: 64 K are shared by a block's 128 (consumers + 1) threads. The more a
 // problem asks for, the more the thread that loads has to know of a tile.
-// Warps of their own decide dropout: a warpgroup of them, where that many threads may each have the
-// registers that wgmma takes for O; past that idle ones of the loading warpgroup, which then keep
-// up.
-bool has_dice_warpgroup(const Problem& problem) {
-  return problem.dropout && problem.head_dim_v <= 128;
-}
-
-int threads_of(const Problem& problem, const KernelConfig& config) {
-  return (config.num_warps + (has_dice_warpgroup(problem) ? 4 : 0)) * kWarpSize;
-}
-
 struct Registers {
-  int producer, consumer, dice;
+  int producer, consumer;
 };
 Registers registers_of(const Problem& problem, const KernelConfig& config) {
   const int consumers = consumers_of(config);
   const bool many = num_features(problem) > 3;
-  if (has_dice_warpgroup(problem)) {
-    if (has_marks(problem)) return {64, 192, 64};
-    return many ? Registers{40, 208, 56} : Registers{24, 216, 56};
-  }
-  if (problem.dropout) return has_marks(problem) ? Registers{88, 208, 0} : Registers{72, 216, 0};
-  // Warps that copy masks or biases.
-  if (has_marks(problem)) return consumers == 3 ? Registers{56, 152, 0} : Registers{56, 224, 0};
-  if (consumers == 3) return {32, 160, 0};
-  if (many || held_registers(problem, config) <= 190) return {40, 232, 0};
-  return {24, 240, 0};
+  // Threads that load masks and biases.
+  if (has_marks(problem) && consumers == 3) return {56, 152};
+  if (has_marks(problem)) return many ? Registers{56, 224} : Registers{40, 232};
+  if (consumers == 3) return {32, 160};
+  // Sorted tiles, too, are more to compute for the thread that loads.
+  const int most_of_232 = are_tiles_sorted(problem) ? 200 : 190;
+  if (many || problem.dropout || held_registers(problem, config) <= most_of_232) return {40, 232};
+  return {24, 240};
 }
 
 // So many leave room for addresses, row sums and the like without spills: found by compiling.
@@ -216,26 +211,17 @@ KernelConfig tile_config(const Problem& problem) {
   struct Row {
     int max_columns, block_m, block_n, num_stages;
   };
-  static constexpr Row kPlain[] = {{64, 192, 128, 3},
-                                   {128, 192, 80, 3},
-                                   {192, 128, 112, 2},
-                                   {256, 128, 64, 3},
-                                   {320, 128, 48, 2}};
-  static constexpr Row kWindowed[] = {{64, 192, 128, 3},
-                                      {128, 192, 80, 3},
-                                      {192, 128, 112, 2},
-                                      {256, 128, 80, 2},
-                                      {320, 128, 48, 2}};
-  static constexpr Row kModified[] = {{64, 128, 128, 3},
-                                      {128, 128, 128, 3},
-                                      {192, 128, 96, 2},
-                                      {256, 128, 64, 2},
-                                      {320, 128, 48, 2}};
-  static constexpr Row kMarked[] = {{64, 192, 128, 3},
-                                    {128, 192, 80, 3},
-                                    {192, 128, 80, 2},
-                                    {256, 128, 64, 2},
-                                    {320, 128, 48, 2}};
+  static constexpr Row kPlain[] = {{64, 192, 128, 3}, {128, 192, 80, 3}, {192, 128, 112, 2},
+                                   {256, 128, 64, 3}, {320, 128, 48, 2}, {kMaxHeadDim, 128, 32, 3}};
+  static constexpr Row kWindowed[] = {{64, 192, 128, 3},  {128, 192, 80, 3},
+                                      {192, 128, 112, 2}, {256, 128, 80, 2},
+                                      {320, 128, 48, 2},  {kMaxHeadDim, 128, 32, 3}};
+  static constexpr Row kModified[] = {{64, 128, 128, 3}, {128, 128, 128, 3},
+                                      {192, 128, 96, 2}, {256, 128, 64, 2},
+                                      {320, 128, 48, 2}, {kMaxHeadDim, 128, 32, 3}};
+  static constexpr Row kMarked[] = {{64, 192, 128, 3}, {128, 192, 80, 3},
+                                    {192, 128, 80, 2}, {256, 128, 64, 2},
+                                    {320, 128, 48, 2}, {kMaxHeadDim, 128, 32, 3}};
   const bool windowed = problem.causal || problem.window_left || problem.window_right;
   const auto& rows = has_modifiers(problem) ? kModified
                      : has_marks(problem)   ? kMarked
@@ -261,9 +247,6 @@ void check_config(const Problem& problem, const KernelConfig& config) {
   }
   if (config.block_n < kMinKeys || config.block_n > 256 || config.block_n % 16 != 0) {
     refuse(fmt::format("block_n is a multiple of 16 from {} to 256", kMinKeys));
-  }
-  if (config.block_m == 192 && problem.dropout) {
-    refuse("dropout, which takes a warpgroup of its own, has block_m 64 or 128");
   }
   if (config.num_warps != 4 * (consumers_of(config) + 1)) {
     refuse("num_warps is 4 for each 64 rows of block_m, and 4 more");
@@ -339,6 +322,8 @@ class Rows final : public WgmmaSchedule {
     return head_dim <= kMaxHeadDim &&
            held_registers(problem, least) <= most_held(consumers_of(least));
   }
+
+  bool loads_marks() const override { return true; }
 
   std::optional<std::string> refuses(const Problem& problem) const override {
     return lacks(problem, {Feature::kScoreModifier, Feature::kSinks, Feature::kSeqlensK});
@@ -460,20 +445,11 @@ class Rows final : public WgmmaSchedule {
     const Registers registers = registers_of(problem, config);
     step.context["producer_registers"] = registers.producer;
     step.context["consumer_registers"] = registers.consumer;
-    step.context["threads"] = threads_of(problem, config);
-    if (problem.dropout) {
-      const bool warpgroup = has_dice_warpgroup(problem);
-      // Of the loading warpgroup, the first warp loads, and one for each consumer copies masks.
-      const int idle = 1 + (has_marks(problem) ? consumers : 0);
-      step.context["dice_begin"] = warpgroup ? 128 * (consumers + 1) : kWarpSize * idle;
-      step.context["dice_warps"] = warpgroup ? 4 : 4 - idle;
-      step.context["dice_registers"] = registers.dice;
-      step.context["kept_stages"] = kKeptStages;
-    }
+    if (problem.dropout) step.context["kept_stages"] = kKeptStages;
     step.context["multiprocessors"] = work.multiprocessors;
     step.context["most_parts"] = std::max(config.split_kv, 1);
     step.geometry = [work, bytes = shared_bytes(problem, config, slots),
-                     threads = threads_of(problem, config)](const Shape& shape) {
+                     threads = config.num_warps * kWarpSize](const Shape& shape) {
       LaunchGeometry geometry;
       geometry.grid.x = static_cast<uint32_t>(work.blocks(shape));
       geometry.block.x = static_cast<uint32_t>(threads);
@@ -490,11 +466,11 @@ class Rows final : public WgmmaSchedule {
       maps.add() = k_tensor_map(problem, params, shape, config.block_n);
       maps.add() = v_tensor_map(problem, params, shape, config.block_n);
       if (problem.has_mask) {
-        const int keys = box_keys(config, problem.mask_pattern.query, DType::kBool);
+        const int keys = mark_boxes(config, problem.mask_pattern.query, DType::kBool).keys;
         maps.add() = mask_tensor_map(problem, params, shape, keys);
       }
       if (problem.has_bias) {
-        const int keys = box_keys(config, problem.bias_pattern.query, problem.bias_dtype);
+        const int keys = mark_boxes(config, problem.bias_pattern.query, problem.bias_dtype).keys;
         maps.add() = bias_tensor_map(problem, params, shape, keys);
       }
       return maps;

@@ -7,10 +7,6 @@
 namespace ffpa_jit {
 namespace {
 
-#define FFPA_DEVICE inline
-#include "common/mark_tensor.h"
-#undef FFPA_DEVICE
-
 constexpr int kRowsOfMarks = 64;
 
 struct Strides {
@@ -41,17 +37,12 @@ TensorMapSpec map_of(const Problem& problem, const void* address, const Strides&
 }
 
 struct MarkStrides {
-  int64_t batch, head, row, key;  // elements
+  int64_t batch, head, row;  // elements
 };
 
-TensorMapSpec mark_map(const Problem& problem, const ForwardParams& params, const Shape& shape,
-                       const void* address, const MarkStrides& strides, bool by_row, DType dtype,
-                       int box_keys) {
+TensorMapSpec mark_map(const Shape& shape, const void* address, const MarkStrides& strides,
+                       bool by_row, DType dtype, int box_keys) {
   const auto bytes = static_cast<int>(bytes_of(dtype));
-  if (!is_mark_tensor_for_tma(address, strides.batch, strides.head, strides.row, strides.key,
-                              by_row, bytes)) {
-    return q_tensor_map(problem, params, shape, kRowsOfMarks);
-  }
   TensorMapSpec spec;
   spec.address = address;
   spec.element = dtype == DType::kBool   ? TensorElement::kUint8
@@ -107,15 +98,13 @@ TensorMapSpec v_tensor_map(const Problem& problem, const ForwardParams& p, const
 
 TensorMapSpec mask_tensor_map(const Problem& problem, const ForwardParams& p, const Shape& s,
                               int box_keys) {
-  return mark_map(problem, p, s, p.mask,
-                  {p.mask_stride_batch, p.mask_stride_head, p.mask_stride_row, p.mask_stride_key},
+  return mark_map(s, p.mask, {p.mask_stride_batch, p.mask_stride_head, p.mask_stride_row},
                   problem.mask_pattern.query, DType::kBool, box_keys);
 }
 
 TensorMapSpec bias_tensor_map(const Problem& problem, const ForwardParams& p, const Shape& s,
                               int box_keys) {
-  return mark_map(problem, p, s, p.bias,
-                  {p.bias_stride_batch, p.bias_stride_head, p.bias_stride_row, p.bias_stride_key},
+  return mark_map(s, p.bias, {p.bias_stride_batch, p.bias_stride_head, p.bias_stride_row},
                   problem.bias_pattern.query, problem.bias_dtype, box_keys);
 }
 

@@ -17,8 +17,8 @@ TensorMapSpec v_tensor_map(const Problem& problem, const ForwardParams& params, 
                            int box_rows, int box_columns = 64);
 
 // A mask or a bias as cuda/wgmma_rows_marks.cuh reads it: {keys, rows, heads, batch} in boxes of
-// `box_keys` keys and 64 rows, or the one row that stands for all. Of a tensor that TMA cannot read,
-// which the kernel sees by the same rule (common/mark_tensor.h), the map is Q's.
+// `box_keys` keys and 64 rows, or the one row that stands for all. TMA can read it
+// (kernel/mark_tensor.h).
 TensorMapSpec mask_tensor_map(const Problem&, const ForwardParams&, const Shape&, int box_keys);
 TensorMapSpec bias_tensor_map(const Problem&, const ForwardParams&, const Shape&, int box_keys);
 

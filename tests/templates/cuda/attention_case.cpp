@@ -69,11 +69,16 @@ ffpa_jit_tensor AttentionCase::mask_like(const std::string& pattern, ffpa_jit_dt
     t.sizes[i] = pattern[i] == '1' ? 1 : full[i];
     t.strides[i] = stride;
     stride *= t.sizes[i];
+    if (i == 3 && spec_.mask_rows_aligned) {
+      const auto at_once = static_cast<int64_t>(16 / bytes_of(dtype));
+      stride = (stride + at_once - 1) / at_once * at_once;
+    }
   }
+  const int64_t pitch = t.strides[2];
   t.data = memory(std::max<int64_t>(stride, 1) * bytes_of(dtype)).data();
   std::normal_distribution<float> normal;
   for (int64_t i = 0; i < stride; ++i) {
-    const int64_t key = t.sizes[3] > 1 ? i % t.sizes[3] : 0, row = i / t.sizes[3];
+    const int64_t key = t.sizes[3] > 1 ? i % pitch : 0, row = i / pitch;
     // Every fifth row sees nothing; the keys on the left are padding; a third of the rest is
     // hidden.
     const bool hidden = (t.sizes[2] > 1 && row % 5 == 3) ||

@@ -24,9 +24,10 @@ struct CaseSpec {
   double dropout = 0, softcap = 0;
   bool lse = true;
   bool philox_from_memory = false;
-  int64_t row_padding = 0;     // extra elements between rows: odd numbers defeat vector loads
-  bool poison_hidden = false;  // NaN in K and V of every key that the mask hides from all rows
-  float q_scale = 1;           // 8: large logits
+  int64_t row_padding = 0;         // extra elements between rows: odd numbers defeat vector loads
+  bool mask_rows_aligned = false;  // masks and biases: rows begin at multiples of 16 bytes
+  bool poison_hidden = false;      // NaN in K and V of every key that the mask hides from all rows
+  float q_scale = 1;               // 8: large logits
   std::vector<int> lengths_q = {}, lengths_k = {};  // varlen
 };
 

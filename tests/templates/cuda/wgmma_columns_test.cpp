@@ -1,4 +1,4 @@
-// The wgmma family's schedule for head dims past 320 through the C ABI on an emulated sm_90,
+// The wgmma family's schedule for head dims past 352 through the C ABI on an emulated sm_90,
 // against the fp64 reference: the named cases. Random ones run in tests/emulator. Every access,
 // copy and barrier of the kernels is checked on the way.
 #include <gtest/gtest.h>
@@ -22,16 +22,16 @@ class WgmmaColumns : public EmulatedHopper {};
 TEST_F(WgmmaColumns, SizesAroundTheTiles) {
   for (int64_t nq : {8, 65}) {
     for (int64_t nk : {1, 129, 256, 257, 600}) {
-      expect_right({.heads = 1, .heads_kv = 1, .nq = nq, .nk = nk, .d = 328, .dv = 328},
+      expect_right({.heads = 1, .heads_kv = 1, .nq = nq, .nk = nk, .d = 360, .dv = 360},
                    nq * 1000 + nk);
     }
   }
 }
 
 TEST_F(WgmmaColumns, HeadDims) {
-  const std::pair<int64_t, int64_t> dims[] = {{336, 336}, {328, 328}, {384, 384},   {504, 504},
-                                              {512, 512}, {640, 640}, {1000, 1000}, {1024, 1024},
-                                              {576, 512}, {64, 512},  {512, 64},    {320, 1024}};
+  const std::pair<int64_t, int64_t> dims[] = {
+      {376, 376}, {392, 392},   {384, 384},   {416, 416}, {480, 480}, {504, 504}, {512, 512},
+      {640, 640}, {1000, 1000}, {1024, 1024}, {576, 512}, {64, 512},  {512, 64},  {320, 1024}};
   for (const auto& [d, dv] : dims) {
     expect_right(
         {.dtype = FFPA_JIT_FP16, .heads = 1, .heads_kv = 1, .nq = 70, .nk = 270, .d = d, .dv = dv},
@@ -45,8 +45,8 @@ TEST_F(WgmmaColumns, CausalWindowsAndLayouts) {
                 .heads_kv = 2,
                 .nq = 70,
                 .nk = 300,
-                .d = 336,
-                .dv = 336,
+                .d = 360,
+                .dv = 360,
                 .causal = true,
                 .lse = true},
                1);
@@ -58,14 +58,14 @@ TEST_F(WgmmaColumns, CausalWindowsAndLayouts) {
                 .causal = true,
                 .row_padding = 8},
                2);
-  expect_right({.nq = 150, .nk = 700, .d = 328, .dv = 328, .window_left = 20, .window_right = 5},
+  expect_right({.nq = 150, .nk = 700, .d = 360, .dv = 360, .window_left = 20, .window_right = 5},
                3);
   expect_right(
-      {.nq = 150, .nk = 70, .d = 328, .dv = 328, .window_left = 3, .window_right = 0, .lse = true},
+      {.nq = 150, .nk = 70, .d = 360, .dv = 360, .window_left = 3, .window_right = 0, .lse = true},
       4);
   expect_right({.nq = 100, .nk = 300, .d = 640, .dv = 640, .causal = true, .lse = true}, 5);
   CaseSpec varlen{
-      .heads = 4, .heads_kv = 4, .d = 336, .dv = 336, .layout = FFPA_JIT_VARLEN, .lse = true};
+      .heads = 4, .heads_kv = 4, .d = 360, .dv = 360, .layout = FFPA_JIT_VARLEN, .lse = true};
   varlen.lengths_q = {40, 0, 1, 130};
   varlen.lengths_k = {50, 7, 0, 330};
   expect_right(varlen, 6);
@@ -77,18 +77,18 @@ TEST_F(WgmmaColumns, PackedHeads) {
                 .heads_kv = 2,
                 .nq = 33,
                 .nk = 130,
-                .d = 328,
-                .dv = 328,
+                .d = 360,
+                .dv = 360,
                 .causal = true,
                 .lse = true},
                1);
-  expect_right({.heads = 12, .heads_kv = 1, .nq = 17, .nk = 130, .d = 328, .dv = 328}, 2);
+  expect_right({.heads = 12, .heads_kv = 1, .nq = 17, .nk = 130, .d = 360, .dv = 360}, 2);
   expect_right({.heads = 64, .heads_kv = 1, .nq = 8, .nk = 130, .d = 576, .dv = 512}, 3);
 }
 
 // Hidden keys whose K and V are NaN: under a mask, beyond the diagonal, past a sequence's end.
 TEST_F(WgmmaColumns, WhatIsHiddenHasNoWeight) {
-  for (int64_t d : {328, 512}) {
+  for (int64_t d : {360, 512}) {
     expect_right({.heads = 1,
                   .heads_kv = 1,
                   .nq = 33,
@@ -103,8 +103,8 @@ TEST_F(WgmmaColumns, WhatIsHiddenHasNoWeight) {
                 .heads_kv = 1,
                 .nq = 33,
                 .nk = 100,
-                .d = 336,
-                .dv = 336,
+                .d = 360,
+                .dv = 360,
                 .mask = "111k",
                 .dropout = 0.3,
                 .poison_hidden = true},
@@ -114,34 +114,68 @@ TEST_F(WgmmaColumns, WhatIsHiddenHasNoWeight) {
                 .heads_kv = 1,
                 .nq = 150,
                 .nk = 150,
-                .d = 328,
-                .dv = 328,
+                .d = 360,
+                .dv = 360,
                 .causal = true};
   AttentionCase problem(spec, 5);
-  reference::write_element(problem.args().v.data, spec.dtype, 140 * 328 + 3,
+  reference::write_element(problem.args().v.data, spec.dtype, 140 * 360 + 3,
                            std::numeric_limits<float>::quiet_NaN());
   const ffpa_jit_status status = forward(problem.args());
   if (status == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
   ASSERT_EQ(status, FFPA_JIT_OK) << ffpa_jit_last_error();
   const auto result = reference::read_result(problem.args());
-  for (int64_t q = 0; q < 150; ++q) EXPECT_EQ(std::isnan(result.o[q * 328 + 3]), q >= 140) << q;
+  for (int64_t q = 0; q < 150; ++q) EXPECT_EQ(std::isnan(result.o[q * 360 + 3]), q >= 140) << q;
 }
 
 TEST_F(WgmmaColumns, MasksAndBiases) {
   for (const char* pattern : {"bhqk", "11qk", "b11k", "bhq1"}) {
-    expect_right({.batch = 2, .nk = 165, .d = 328, .dv = 328, .mask = pattern}, 1);
-    expect_right({.batch = 2, .nk = 165, .d = 328, .dv = 328, .bias = pattern}, 2);
+    for (bool aligned : {true, false}) {  // else another family serves
+      const CaseSpec spec{.batch = 2, .nk = 305, .d = 360, .dv = 360, .mask_rows_aligned = aligned};
+      CaseSpec with_mask = spec, with_bias = spec;
+      with_mask.mask = with_bias.bias = pattern;
+      expect_right(with_mask, 1);
+      expect_right(with_bias, 2);
+    }
   }
-  // Keys in pairs: an even number of them. Columns shared out by a cluster.
+  // Heads of a group share a tile, whose rows are told alike by head, by row, or both, or neither.
+  for (const char* pattern : {"bhqk", "b1qk", "bh1k", "b11k"}) {
+    const CaseSpec spec{.batch = 2,
+                        .heads = 8,
+                        .heads_kv = 2,
+                        .nq = 37,
+                        .nk = 330,
+                        .d = 384,
+                        .dv = 384,
+                        .causal = true,
+                        .mask_rows_aligned = true};
+    CaseSpec with_mask = spec, with_bias = spec;
+    with_mask.mask = with_bias.bias = pattern;
+    with_bias.bias_dtype = FFPA_JIT_BF16, with_bias.dtype = FFPA_JIT_BF16;
+    expect_right(with_mask, 5);
+    expect_right(with_bias, 6);
+  }
+  for (ffpa_jit_dtype type : {FFPA_JIT_BF16, FFPA_JIT_FP32}) {
+    expect_right({.dtype = FFPA_JIT_BF16,
+                  .nk = 590,
+                  .d = 512,
+                  .dv = 512,
+                  .causal = true,
+                  .bias = "11qk",
+                  .bias_dtype = type,
+                  .mask_rows_aligned = true},
+                 3);
+  }
+  expect_right(
+      {.nk = 330, .d = 512, .dv = 512, .mask = "b1qk", .lse = true, .mask_rows_aligned = true}, 4);
+  // With a mask too, and with softcap, for which a cluster shares out the columns.
   expect_right({.nk = 330,
-                .d = 512,
-                .dv = 512,
-                .causal = true,
-                .bias = "11qk",
-                .bias_dtype = FFPA_JIT_BF16,
-                .lse = true},
-               3);
-  expect_right({.nk = 330, .d = 512, .dv = 512, .mask = "b1qk", .lse = true}, 4);
+                .d = 360,
+                .dv = 360,
+                .mask = "b1qk",
+                .bias = "1hqk",
+                .softcap = 9,
+                .mask_rows_aligned = true},
+               7);
 }
 
 TEST_F(WgmmaColumns, DropoutAlignedAndNot) {
@@ -150,8 +184,8 @@ TEST_F(WgmmaColumns, DropoutAlignedAndNot) {
                   .heads = 4,
                   .heads_kv = 2,
                   .nk = nk,
-                  .d = 328,
-                  .dv = 328,
+                  .d = 360,
+                  .dv = 360,
                   .dropout = 0.3,
                   .lse = true},
                  nk);
@@ -159,10 +193,10 @@ TEST_F(WgmmaColumns, DropoutAlignedAndNot) {
 }
 
 TEST_F(WgmmaColumns, ScalesAndSoftcap) {
-  expect_right({.nk = 300, .d = 336, .dv = 336, .softcap = 5, .q_scale = 8}, 1);
-  expect_right({.nk = 600, .d = 336, .dv = 336, .q_scale = 8}, 2);
+  expect_right({.nk = 300, .d = 360, .dv = 360, .softcap = 5, .q_scale = 8}, 1);
+  expect_right({.nk = 600, .d = 360, .dv = 360, .q_scale = 8}, 2);
   for (const double scale : {0.0, -0.5}) {
-    CaseSpec spec{.dtype = FFPA_JIT_FP16, .nq = 33, .nk = 165, .d = 328, .dv = 328, .causal = true};
+    CaseSpec spec{.dtype = FFPA_JIT_FP16, .nq = 33, .nk = 165, .d = 360, .dv = 360, .causal = true};
     AttentionCase problem(spec, 2);
     ffpa_jit_attention_args args = problem.args();
     args.softmax_scale = scale;
@@ -178,8 +212,8 @@ TEST_F(WgmmaColumns, KeysAreSharedOut) {
                 .heads_kv = 1,
                 .nq = 40,
                 .nk = 1300,
-                .d = 328,
-                .dv = 328,
+                .d = 360,
+                .dv = 360,
                 .causal = true,
                 .lse = true},
                2);
@@ -194,7 +228,7 @@ TEST_F(WgmmaColumns, HalvesWithoutVisibleKeys) {
 }
 
 TEST_F(WgmmaColumns, NoKeysGiveZeroAndMinusInfinity) {
-  expect_right({.nk = 0, .d = 328, .dv = 328, .lse = true}, 1);
+  expect_right({.nk = 0, .d = 360, .dv = 360, .lse = true}, 1);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(WgmmaRowsPlan, LargerHeadDimsWhereRegistersSuffice) {
   EXPECT_EQ(block_m([](Problem&) {}), 128);
   EXPECT_EQ(block_m([](Problem& p) { p.causal = p.window_right = p.lse = true; }), 128);
   EXPECT_EQ(block_m([](Problem& p) { p.softcap = true; }), 128);
-  EXPECT_EQ(block_m([](Problem& p) { p.head_dim = 328; }), 64);
+  EXPECT_EQ(block_m([](Problem& p) { p.head_dim = 376; }), 64);
 }
 
 TEST(WgmmaRowsPlan, RefusesWithReasons) {
@@ -87,8 +87,14 @@ TEST(WgmmaRowsPlan, RefusesWithReasons) {
             "head dim 63 is not a multiple of 8 from 8 to 1024");
   EXPECT_EQ(reason([](Problem& p) { p.has_bias = true, p.bias_dtype = DType::kFp16; }),
             "a bias is fp32 or bf16, not fp16");
-  EXPECT_EQ(wgmma_family().refuses_tensors({.tma = true}), std::nullopt);
-  EXPECT_THAT(wgmma_family().refuses_tensors({.tma = false}).value(), HasSubstr("16 bytes"));
+  const auto of_tensors = [](const TensorFacts& tensors, int head_dim) {
+    Problem problem;
+    problem.head_dim = problem.head_dim_v = head_dim;
+    return wgmma_family().refuses_tensors(problem, tensors).value_or("takes them");
+  };
+  EXPECT_EQ(of_tensors({}, 128), "takes them");
+  EXPECT_THAT(of_tensors({.tma = false}, 128), HasSubstr("Q, K and V that are multiples of 16"));
+  EXPECT_THAT(of_tensors({.marks_tma = false}, 128), HasSubstr("loads masks and biases by TMA"));
 }
 
 TEST(WgmmaRowsPlan, TilesOfTheLastWaveAreSharedOut) {
@@ -98,8 +104,9 @@ TEST(WgmmaRowsPlan, TilesOfTheLastWaveAreSharedOut) {
   const Plan plan = wgmma_family().plan(problem, config, h200());
   ASSERT_EQ(plan.steps.size(), 1u);
   EXPECT_EQ(plan.steps[0].geometry(shape).grid.x, 132u);  // one after the other
-  EXPECT_GT(plan.zeroed_bytes(shape), 0u);
-  EXPECT_GE(plan.workspace_bytes(shape), plan.zeroed_bytes(shape));
+  EXPECT_EQ(plan.zeroed_bytes(shape), 0u);
+  EXPECT_TRUE(plan.steps[0].geometry(shape).programmatic);
+  EXPECT_GT(plan.workspace_bytes(shape), 0u);
   // One tile alone: eight blocks.
   const Shape one = shape_of(1, 64, 8192);
   EXPECT_EQ(plan.steps[0].geometry(one).grid.x, 8u);
@@ -107,6 +114,34 @@ TEST(WgmmaRowsPlan, TilesOfTheLastWaveAreSharedOut) {
   // Too few keys to share out.
   EXPECT_EQ(plan.steps[0].geometry(shape_of(1, 64, 64)).grid.x, 1u);
   EXPECT_EQ(plan.workspace_bytes(shape_of(1, 64, 64)), 0u);
+}
+
+// Tiles of unequal length: few are dealt out, many come from a counter that is cleared ahead.
+TEST(WgmmaRowsPlan, ManyUnequalTilesAreCounted) {
+  Problem problem = of_dims(128, 128);
+  problem.causal = problem.window_right = true;
+  for (const auto& [n, counted] : {std::pair{1024, false}, {16384, true}}) {
+    const Shape shape = shape_of(32, n, n);
+    const KernelConfig config = wgmma_family().default_config(problem, shape, h200());
+    const Plan plan = wgmma_family().plan(problem, config, h200());
+    EXPECT_EQ(plan.steps[0].geometry(shape).grid.x, 132u) << n;
+    EXPECT_EQ(plan.zeroed_bytes(shape) > 0, counted) << n;
+    EXPECT_EQ(plan.steps[0].geometry(shape).programmatic, !counted) << n;
+    EXPECT_GE(plan.workspace_bytes(shape), plan.zeroed_bytes(shape)) << n;
+  }
+}
+
+TEST(WgmmaRowsPlan, DefaultTilesFollowTheLength) {
+  const auto rows = [](int head_dim, bool causal, int64_t n) {
+    Problem problem = of_dims(head_dim, head_dim);
+    problem.causal = problem.window_right = causal;
+    return wgmma_family().default_config(problem, shape_of(32, n, n), h200()).block_m;
+  };
+  // 1024: two waves of 128 rows for two of 192. 8192: 192 rows are faster by themselves.
+  EXPECT_EQ(rows(128, false, 1024), 128);
+  EXPECT_EQ(rows(128, false, 8192), 192);
+  EXPECT_EQ(rows(128, true, 4096), 128);
+  EXPECT_EQ(rows(128, true, 8192), 192);
 }
 
 TEST(WgmmaRowsPlan, TensorMapsFollowTheCallersStrides) {
@@ -187,7 +222,7 @@ TEST_P(WgmmaRowsCompile, DoesNotSpill) {
 // Features one by one and all at once, where registers are scarcest.
 std::vector<std::string> compiled_problems() {
   std::vector<std::string> out;
-  for (int head_dim : {64, 128, 192, 256, 288, 320}) {
+  for (int head_dim : {64, 128, 192, 256, 320, 344}) {
     for (bool causal : {false, true}) {
       Problem problem = of_dims(head_dim, head_dim);
       problem.causal = problem.window_right = causal;
@@ -212,6 +247,7 @@ std::vector<std::string> compiled_problems() {
   }
   out.push_back(text_of(of_dims(192, 128)));
   out.push_back(text_of(of_dims(40, 248)));
+  out.push_back(text_of(of_dims(352, 352)));
   Problem softcap = of_dims(320, 320);
   softcap.softcap = softcap.lse = true;
   out.push_back(text_of(softcap));

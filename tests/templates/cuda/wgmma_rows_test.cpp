@@ -1,4 +1,4 @@
-// The wgmma family's schedule for head dims up to 320 through the C ABI on an emulated sm_90,
+// The wgmma family's schedule for head dims up to 352 through the C ABI on an emulated sm_90,
 // against the fp64 reference: the named cases. Random ones run in tests/emulator. Every access,
 // copy and barrier of the kernels is checked on the way.
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST_F(WgmmaRows, SizesAroundTheTiles) {
 }
 
 TEST_F(WgmmaRows, HeadDims) {
-  for (int64_t d : {8, 24, 72, 96, 136, 192, 200, 256, 264, 288, 320}) {
+  for (int64_t d : {8, 24, 72, 96, 136, 192, 200, 256, 264, 320, 336, 352}) {
     expect_right(
         {.dtype = FFPA_JIT_FP16, .heads = 1, .heads_kv = 1, .nq = 70, .nk = 150, .d = d, .dv = d},
         d);
@@ -105,10 +105,16 @@ TEST_F(WgmmaRows, HeadsOfAGroupShareTiles) {
 // Hidden keys whose K and V are NaN: under a mask, beyond the diagonal, past a sequence's end.
 TEST_F(WgmmaRows, WhatIsHiddenHasNoWeight) {
   for (int64_t d : {64, 128, 256}) {
-    expect_right({.nk = 300, .d = d, .dv = d, .mask = "111k", .poison_hidden = true}, d);
+    expect_right({.nk = 300,
+                  .d = d,
+                  .dv = d,
+                  .mask = "111k",
+                  .mask_rows_aligned = true,
+                  .poison_hidden = true},
+                 d);
   }
   expect_right(
-      {.nk = 100, .d = 128, .dv = 128, .mask = "111k", .dropout = 0.3, .poison_hidden = true}, 2);
+      {.nk = 112, .d = 128, .dv = 128, .mask = "111k", .dropout = 0.3, .poison_hidden = true}, 2);
   expect_right({.nk = 130,
                 .d = 72,
                 .dv = 72,
@@ -141,8 +147,13 @@ TEST_F(WgmmaRows, WhatIsHiddenHasNoWeight) {
 
 TEST_F(WgmmaRows, MasksAndBiases) {
   for (const char* pattern : {"bhqk", "11qk", "b11k", "1h1k", "bhq1"}) {
-    expect_right({.batch = 2, .nk = 165, .d = 64, .dv = 64, .mask = pattern}, 1);
-    expect_right({.batch = 2, .nk = 165, .d = 64, .dv = 64, .bias = pattern}, 2);
+    for (bool aligned : {true, false}) {  // else another family serves
+      const CaseSpec spec{.batch = 2, .nk = 165, .d = 64, .dv = 64, .mask_rows_aligned = aligned};
+      CaseSpec with_mask = spec, with_bias = spec;
+      with_mask.mask = with_bias.bias = pattern;
+      expect_right(with_mask, 1);
+      expect_right(with_bias, 2);
+    }
   }
   // By sixteen bytes, and the rest of a row one by one.
   for (int64_t nk : {128, 256, 272, 400}) {
@@ -150,10 +161,16 @@ TEST_F(WgmmaRows, MasksAndBiases) {
   }
   expect_right({.nq = 100, .nk = 256, .d = 256, .dv = 256, .causal = true, .mask = "11qk"}, 4);
   for (ffpa_jit_dtype type : {FFPA_JIT_BF16, FFPA_JIT_FP32}) {
-    for (int64_t nk : {256, 280}) {
-      expect_right(
-          {.batch = 2, .nq = 80, .nk = nk, .d = 128, .dv = 128, .bias = "bhqk", .bias_dtype = type},
-          nk);
+    for (int64_t nk : {256, 283}) {
+      expect_right({.batch = 2,
+                    .nq = 80,
+                    .nk = nk,
+                    .d = 128,
+                    .dv = 128,
+                    .bias = "bhqk",
+                    .bias_dtype = type,
+                    .mask_rows_aligned = true},
+                   nk);
     }
   }
   // Keys in pairs: an even number of them.
@@ -163,17 +180,47 @@ TEST_F(WgmmaRows, MasksAndBiases) {
                 .causal = true,
                 .mask = "b1qk",
                 .bias = "11qk",
-                .bias_dtype = FFPA_JIT_BF16},
+                .bias_dtype = FFPA_JIT_BF16,
+                .mask_rows_aligned = true},
                3);
-  CaseSpec spec{.dtype = FFPA_JIT_BF16, .nq = 8, .nk = 70, .d = 64, .dv = 64, .bias = "bhqk"};
+  // Windows that begin anywhere, packed sequences, groups of heads; every head dim's layout of
+  // slots.
+  for (int64_t d : {64, 128, 192, 256, 320}) {
+    expect_right({.batch = 2,
+                  .heads = 4,
+                  .heads_kv = 2,
+                  .nq = 197,
+                  .nk = 333,
+                  .d = d,
+                  .dv = d,
+                  .window_left = 90,
+                  .window_right = 31,
+                  .mask = "b1qk",
+                  .mask_rows_aligned = true},
+                 d);
+    CaseSpec varlen{.heads = 2,
+                    .heads_kv = 2,
+                    .d = d,
+                    .dv = d,
+                    .layout = FFPA_JIT_VARLEN,
+                    .causal = true,
+                    .bias = "bhqk",
+                    .bias_dtype = d % 128 == 0 ? FFPA_JIT_FP32 : FFPA_JIT_BF16,
+                    .mask_rows_aligned = true};
+    varlen.dtype = FFPA_JIT_BF16;
+    varlen.lengths_q = {40, 0, 1, 230};
+    varlen.lengths_k = {50, 7, 0, 231};
+    expect_right(varlen, d + 1);
+  }
+  CaseSpec spec{.dtype = FFPA_JIT_BF16, .nq = 8, .nk = 72, .d = 64, .dv = 64, .bias = "bhqk"};
   AttentionCase problem(spec, 1);
   float* bias = static_cast<float*>(problem.args().bias.data);
-  std::fill(bias, bias + 2 * 8 * 70, std::numeric_limits<float>::lowest());
+  std::fill(bias, bias + 2 * 8 * 72, std::numeric_limits<float>::lowest());
   if (forward(problem.args()) == FFPA_JIT_NO_COMPILER) GTEST_SKIP() << ffpa_jit_last_error();
   // Every value the lowest finite float hides nothing: the row is an average.
   double mean = 0;
-  for (int key = 0; key < 70; ++key) {
-    mean += reference::read_element(problem.args().v.data, spec.dtype, key * 64) / 70.0;
+  for (int key = 0; key < 72; ++key) {
+    mean += reference::read_element(problem.args().v.data, spec.dtype, key * 64) / 72.0;
   }
   EXPECT_NEAR(reference::read_result(problem.args()).o[0], mean, 2e-3);
 }

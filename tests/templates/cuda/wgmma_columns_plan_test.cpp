@@ -117,16 +117,6 @@ TEST(WgmmaColumnsPlan, FewTilesShareOutTheirKeys) {
   EXPECT_EQ(plan_of(many).workspace_bytes(many), 0u);
 }
 
-// Up to 384 columns of V a tile has fewer keys, and rings are deeper.
-TEST(WgmmaColumnsPlan, SmallerTilesWhereTheyMakeRingsDeeper) {
-  EXPECT_EQ(default_plan(of_dims(384, 384)).config.block_n, 192);
-  EXPECT_EQ(default_plan(of_dims(384, 384)).config.num_stages, 6);
-  EXPECT_EQ(default_plan(of_dims(512, 512)).config.block_n, 256);
-  Problem masked = of_dims(384, 384);
-  masked.has_mask = true;
-  EXPECT_EQ(default_plan(masked).config.block_n, 256);
-}
-
 TEST(WgmmaColumnsPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
   const Problem problem = of_dims(512, 512);
   const auto reason = [&](auto change) -> std::string {
@@ -149,7 +139,7 @@ TEST(WgmmaColumnsPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
   EXPECT_THAT(reason([](KernelConfig& c) { c.split_kv = 9; }), HasSubstr("at most 8"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.cluster = 2, c.split_kv = 8; }),
               HasSubstr("without a cluster"));
-  EXPECT_THAT(reason([](KernelConfig& c) { c.block_n = 192; }), HasSubstr("up to 384 columns"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.block_n = 192; }), HasSubstr("block_n 256"));
 }
 
 class WgmmaColumnsCompile : public ::testing::TestWithParam<std::string> {};
@@ -169,7 +159,7 @@ std::vector<std::string> compiled_problems() {
     change(problem);
     out.push_back(text_of(problem));
   };
-  for (int head_dim : {328, 384, 512}) {
+  for (int head_dim : {360, 384, 480, 512}) {
     add(head_dim, head_dim, [](Problem& p) { p.lse = false; });
     add(head_dim, head_dim, [](Problem& p) { p.causal = p.window_right = true; });
   }

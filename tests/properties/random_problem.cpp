@@ -179,6 +179,8 @@ ffpa_jit_tensor RandomProblem::make_tensor(const std::vector<int64_t>& sizes, in
     t.strides[dim] = stride;
     stride *= std::max<int64_t>(sizes[dim], 1);
     if (gaps && dim > 0) stride += pick(0, 9);
+    if (!gaps && &buffer == &bias_ && dim == t.rank - 1)
+      stride = padded_row(stride, bytes_of_dtype(dtype));
   }
   const int64_t begin = gaps ? pick(0, 5) : 0;
   const int64_t elements = begin + stride + 16;
@@ -207,6 +209,13 @@ std::vector<int64_t> RandomProblem::broadcast_sizes() {
   }
 }
 
+// Rows of half of the masks and biases begin at multiples of 16 bytes, as TMA reads them.
+int64_t RandomProblem::padded_row(int64_t elements, int64_t bytes) const {
+  if (seqlen_q_ % 2 != 0) return elements;
+  const int64_t at_once = 16 / bytes;
+  return (elements + at_once - 1) / at_once * at_once;
+}
+
 void RandomProblem::draw_mask() {
   const std::vector<int64_t> sizes = broadcast_sizes();
   ffpa_jit_tensor t{};
@@ -217,9 +226,10 @@ void RandomProblem::draw_mask() {
     t.sizes[dim] = sizes[dim];
     t.strides[dim] = count;
     count *= sizes[dim];
+    if (dim == t.rank - 1) count = padded_row(count, 1);
   }
   mask_.resize(count);
-  const int64_t keys = sizes.back();
+  const int64_t keys = padded_row(sizes.back(), 1);
   const int64_t padding = chance(0.3) ? pick(0, keys) : 0;  // the first keys of every row hidden
   const double hidden = 0.1 * static_cast<double>(pick(0, 9));
   for (int64_t i = 0; i < count; ++i) {

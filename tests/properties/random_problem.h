@@ -47,6 +47,7 @@ class RandomProblem {
 
   void draw_sizes();
   void draw_activations();
+  int64_t padded_row(int64_t elements, int64_t bytes) const;
   void draw_mask();
   void draw_bias();
   void draw_scalars();

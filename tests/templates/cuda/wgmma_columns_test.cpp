@@ -192,6 +192,15 @@ TEST_F(WgmmaColumns, DropoutAlignedAndNot) {
   }
 }
 
+// Where the counter of Philox carries into its second word.
+TEST_F(WgmmaColumns, DropoutAtTheEndOfItsRange) {
+  CaseSpec spec{.dtype = FFPA_JIT_BF16, .nk = 301, .d = 360, .dv = 360, .dropout = 0.3};
+  AttentionCase problem(spec, 1);
+  ffpa_jit_attention_args args = problem.args();
+  args.philox_offset = (uint64_t{1} << 34) - 3001;
+  expect_right(args, spec, problem);
+}
+
 TEST_F(WgmmaColumns, ScalesAndSoftcap) {
   expect_right({.nk = 300, .d = 360, .dv = 360, .softcap = 5, .q_scale = 8}, 1);
   expect_right({.nk = 600, .d = 360, .dv = 360, .q_scale = 8}, 2);

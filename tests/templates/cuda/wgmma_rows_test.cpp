@@ -232,10 +232,55 @@ TEST_F(WgmmaRows, DropoutAlignedAndNot) {
   }
 }
 
+// More tiles than are decided at a time; parts of a tile that some rows do not see.
+TEST_F(WgmmaRows, DropoutOfManyTiles) {
+  expect_right(
+      {.heads = 1, .heads_kv = 1, .nq = 130, .nk = 2100, .d = 64, .dv = 64, .dropout = 0.4}, 1);
+  expect_right({.heads = 1,
+                .heads_kv = 1,
+                .nq = 140,
+                .nk = 1203,
+                .d = 256,
+                .dv = 256,
+                .causal = true,
+                .dropout = 0.1},
+               2);
+}
+
+// Where the counter of Philox carries into its second word, and where every word is kept.
+TEST_F(WgmmaRows, DropoutAtTheEndsOfItsRange) {
+  for (int64_t nk : {164, 165}) {
+    CaseSpec spec{.dtype = FFPA_JIT_BF16, .nk = nk, .d = 64, .dv = 64, .dropout = 0.3};
+    AttentionCase problem(spec, nk);
+    ffpa_jit_attention_args args = problem.args();
+    args.philox_offset = (uint64_t{1} << 34) - 3001;
+    expect_right(args, spec, problem);
+    args.philox_offset = (uint64_t{1} << 34) - 3000;
+    args.dropout_p = 1e-12;
+    expect_right(args, spec, problem);
+  }
+}
+
+// Scores of which tanh is a polynomial, scores of which it is not, and rows that have both.
+TEST_F(WgmmaRows, SoftcapNearAndFar) {
+  for (const double softcap : {1.0, 6.0, 50.0, 1e6}) {
+    expect_right({.nk = 300, .d = 64, .dv = 64, .softcap = softcap}, 1);
+    expect_right({.dtype = FFPA_JIT_FP16,
+                  .nq = 140,
+                  .nk = 140,
+                  .d = 128,
+                  .dv = 128,
+                  .causal = true,
+                  .softcap = softcap},
+                 2);
+  }
+}
+
 TEST_F(WgmmaRows, ScalesAndSoftcap) {
   expect_right({.d = 64, .dv = 64, .softcap = 5, .q_scale = 8}, 1);
-  for (const double scale : {0.0, -0.5}) {
+  for (const double scale : {0.0, -0.5, -0.01}) {
     CaseSpec spec{.dtype = FFPA_JIT_FP16, .nq = 33, .nk = 165, .d = 64, .dv = 64, .causal = true};
+    if (scale == -0.01) spec.softcap = 20;
     AttentionCase problem(spec, 2);
     ffpa_jit_attention_args args = problem.args();
     args.softmax_scale = scale;

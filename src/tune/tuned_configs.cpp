@@ -41,6 +41,15 @@ std::optional<int> problem_distance(Problem row, const Problem& problem) {
 
 }  // namespace
 
+std::optional<int> tuning_distance(const Problem& row, const Shape& row_shape,
+                                   const Problem& problem, const Shape& shape) {
+  const std::optional<int> facts = problem_distance(row, problem);
+  if (!facts) return std::nullopt;
+  const std::optional<int> sizes = bucket_distance(row_shape, shape);
+  if (!sizes || *facts + *sizes > kMaxDistance) return std::nullopt;
+  return *facts + *sizes;
+}
+
 std::string TunedConfig::reason() const {
   const auto [family, bucket] = parse_tuning_shape(tuning.key.shape_bucket);
   return fmt::format("config tuned for {}{}: {:.1f} us (+- {:.1f}), from {}", bucket,
@@ -140,10 +149,8 @@ std::optional<TunedConfig> TunedConfigs::find(const KernelFamily& family, const 
   std::lock_guard lock(mutex_);
   for (const Row& row : rows_of(device)) {
     if (row.tuning.family != family.name()) continue;
-    const std::optional<int> facts = problem_distance(row.problem, problem);
-    if (!facts) continue;
-    const std::optional<int> sizes = bucket_distance(row.shape, shape);
-    if (sizes && *facts + *sizes <= kMaxDistance) matches.push_back({&row, *facts + *sizes});
+    const std::optional<int> distance = tuning_distance(row.problem, row.shape, problem, shape);
+    if (distance) matches.push_back({&row, *distance});
   }
   // Of equally near rows the first source's.
   std::stable_sort(matches.begin(), matches.end(),

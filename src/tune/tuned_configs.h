@@ -43,6 +43,11 @@ std::string library_version();  // "0.1.0": what a tuning is stamped with
 // device that is not in this machine).
 bool same_device(std::string_view a, std::string_view b);
 
+// How far a row measured for one problem and shape is from another, 0 for its own class; nullopt:
+// too far to serve it.
+std::optional<int> tuning_distance(const Problem& row, const Shape& row_shape,
+                                   const Problem& problem, const Shape& shape);
+
 class TunedConfigs {
  public:
   struct Options {

@@ -217,6 +217,26 @@ TEST(TuningFile, RoundTripAndErrors) {
 }
 
 // What ships must be served: every row names a problem, a shape and a config that this version has.
+TEST(TuningDistance, CountsClassesAndMinorFacts) {
+  const auto shape = [](int64_t n) {
+    Shape shape;
+    shape.heads_q = shape.heads_kv = 32;
+    shape.seqlen_q = shape.seqlen_k = n;
+    return shape;
+  };
+  Problem problem;
+  problem.head_dim = problem.head_dim_v = 128;
+  Problem with_lse = problem, causal = problem;
+  with_lse.lse = true;
+  causal.causal = causal.window_right = true;
+  EXPECT_EQ(tuning_distance(problem, shape(8192), problem, shape(8200)), 0);
+  EXPECT_EQ(tuning_distance(problem, shape(8192), problem, shape(4096)), 2);
+  EXPECT_EQ(tuning_distance(problem, shape(8192), with_lse, shape(8192)), 1);
+  EXPECT_EQ(tuning_distance(problem, shape(8192), with_lse, shape(4096)), std::nullopt);
+  EXPECT_EQ(tuning_distance(problem, shape(8192), problem, shape(2048)), std::nullopt);
+  EXPECT_EQ(tuning_distance(problem, shape(8192), causal, shape(8192)), std::nullopt);
+}
+
 TEST(TuningFile, ShippedRowsHold) {
   for (const EmbeddedTuningFile& file : embedded_tuning_files()) {
     for (const Tuning& t : parse_tuning_file(file.text, std::string(file.name))) {

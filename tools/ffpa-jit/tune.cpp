@@ -61,26 +61,42 @@ class Standing {
   Clock::time_point start_ = Clock::now();
 };
 
-// Tunings of these devices that say another config than the default. How many there are.
+// Tunings of these devices that say another config than the default, and those that keep it where
+// otherwise one of the others would serve as the nearest. How many there are.
 size_t export_tunings(Runtime& runtime, const std::vector<DeviceRef>& devices,
                       const std::filesystem::path& path) {
+  struct Row {
+    Tuning tuning;
+    Problem problem;
+    Shape shape;
+    bool wins;
+  };
   const DeviceInfo device = runtime.devices().open(devices.front())->info();
-  std::vector<Tuning> rows;
-  for (Tuning& row : runtime.store().tunings(device.identity)) {
-    const Problem problem = parse_problem(row.key.problem);
-    const Shape shape = parse_bucket(problem, parse_tuning_shape(row.key.shape_bucket).second);
+  std::vector<Row> rows;
+  for (Tuning& tuning : runtime.store().tunings(device.identity)) {
+    Row row{tuning, parse_problem(tuning.key.problem), {}, false};
+    row.shape = parse_bucket(row.problem, parse_tuning_shape(tuning.key.shape_bucket).second);
     for (const KernelFamily* family : kernel_families()) {
-      if (family->name() != row.family || family->refuses(problem, device.target)) continue;
-      const KernelConfig config = parse_config(row.config);
-      if (config != family->default_config(problem, shape, device) &&
-          is_candidate(*family, problem, shape, device, config)) {
+      if (family->name() != tuning.family || family->refuses(row.problem, device.target)) continue;
+      const KernelConfig config = parse_config(tuning.config);
+      row.wins = config != family->default_config(row.problem, row.shape, device);
+      if (is_candidate(*family, row.problem, row.shape, device, config)) {
         rows.push_back(std::move(row));
       }
       break;
     }
   }
-  io::write_text(path, tuning_file_text(device.identity, rows));
-  return rows.size();
+  std::vector<Tuning> exported;
+  for (const Row& row : rows) {
+    const bool counts =
+        row.wins || std::any_of(rows.begin(), rows.end(), [&](const Row& other) {
+          return other.wins && other.tuning.family == row.tuning.family &&
+                 tuning_distance(other.problem, other.shape, row.problem, row.shape);
+        });
+    if (counts) exported.push_back(row.tuning);
+  }
+  io::write_text(path, tuning_file_text(device.identity, exported));
+  return exported.size();
 }
 
 int list(const Session& session) {

@@ -30,11 +30,9 @@ FFPA_DEVICE void philox_round(PhiloxBlock& counter, const unsigned (&key)[2]) {
   counter.word[3] = (unsigned)product0;
 }
 
-FFPA_DEVICE PhiloxBlock philox_counter(unsigned long long block) { return {(unsigned)block, (unsigned)(block >> 32), 0u, 0u}; }
-
 // The block with counter {block, 0, 0}: the words of elements 4 block to 4 block + 3.
 FFPA_DEVICE PhiloxBlock philox_block(unsigned long long seed, unsigned long long block) {
-  PhiloxBlock counter = philox_counter(block);
+  PhiloxBlock counter = {(unsigned)block, (unsigned)(block >> 32), 0u, 0u};
   unsigned key[2] = {(unsigned)seed, (unsigned)(seed >> 32)};
   for (int round = 0; round < 10; ++round) {
     philox_round(counter, key);
@@ -42,17 +40,6 @@ FFPA_DEVICE PhiloxBlock philox_block(unsigned long long seed, unsigned long long
     key[1] += 0xBB67AE85u;
   }
   return counter;
-}
-
-// Several at a time, from counters: they share the keys of each round.
-template <int kBlocks>
-FFPA_DEVICE void philox_blocks(PhiloxBlock (&counter)[kBlocks], unsigned long long seed) {
-  unsigned key[2] = {(unsigned)seed, (unsigned)(seed >> 32)};
-  for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < kBlocks; ++i) philox_round(counter[i], key);
-    key[0] += 0x9E3779B9u;
-    key[1] += 0xBB67AE85u;
-  }
 }
 
 // Word `element & 3` of block `element >> 2`.

@@ -30,7 +30,7 @@ class WgmmaSchedule {
   virtual void plan(const Problem&, const KernelConfig&, const DeviceInfo&, Plan&) const = 0;
 };
 
-// Head dims up to 320: each consumer warpgroup owns 64 query rows (cuda/wgmma_rows.cu.j2).
+// Head dims up to 352: each consumer warpgroup owns 64 query rows (cuda/wgmma_rows.cu.j2).
 const WgmmaSchedule& wgmma_rows();
 // Past 256, where the registers of the other do not suffice: two warpgroups share 64 query rows,
 // each with some columns of O (cuda/wgmma_columns.cu.j2).

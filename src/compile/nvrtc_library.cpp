@@ -62,6 +62,21 @@ std::vector<std::string> candidates(const std::string& chosen) {
   return out;
 }
 
+// NVRTC opens the library of its built-in functions by name, and where it lies off the loader's
+// path (NVIDIA's Python wheels) does not find the one beside it: one that is loaded already serves.
+void load_builtins_beside(const fs::path& nvrtc) {
+  if (!nvrtc.has_parent_path()) return;  // the loader's name: it finds the other one too
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(nvrtc.parent_path(), ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("libnvrtc-builtins.so.")) continue;
+    std::string why;
+    if (auto builtins = DynamicLibrary::open({entry.path().string()}, &why)) {
+      builtins->keep_loaded();
+    }
+  }
+}
+
 // "13.0.88" of "..., release 13.0, V13.0.88" in the tool note that 13.x leaves in every cubin.
 std::string version_in(std::span<const std::byte> cubin, const std::string& major_minor) {
   const std::string_view text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
@@ -94,6 +109,7 @@ std::shared_ptr<const NvrtcLibrary> NvrtcLibrary::load(const std::string& chosen
   library->keep_loaded();
   std::shared_ptr<NvrtcLibrary> out(new NvrtcLibrary(*std::move(library)));
   if (!out->bind(reason)) return nullptr;
+  load_builtins_beside(out->path());
   out->find_targets();
   if (!out->probe(reason)) return nullptr;
   return out;

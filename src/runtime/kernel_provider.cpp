@@ -96,7 +96,7 @@ ProvidedKernel KernelProvider::compile(const Hash128& key, const KernelSource& s
   row.resources = text_of(made.binary.resources);
   row.log = made.binary.log;
   row.compile_ms = made.compile_ms;
-  store_->put_kernel(row);
+  made.kept = store_->put_kernel(row);
   return made;
 }
 

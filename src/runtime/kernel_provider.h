@@ -24,6 +24,7 @@ struct ProvidedKernel {
   KernelBinary binary;
   bool cache_hit = false;
   double compile_ms = 0;  // 0 on a hit
+  bool kept = true;       // on disk, for other processes and the next one
 };
 
 class KernelProvider {

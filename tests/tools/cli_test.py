@@ -9,6 +9,7 @@ import math
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -150,6 +151,10 @@ class Basics(Cli):
         nvrtc = [each for each in doctor["findings"] if each["what"] == "compiler nvrtc"][0]
         self.assertEqual(nvrtc["state"], "absent")
         self.assertIn("/nonexistent/libnvrtc.so", json.dumps(nvrtc))
+        if "FFPA_JIT_NVRTC" in os.environ:  # what tools/setup has fetched compiles, with no other CUDA on the machine
+            (doctor,) = self.json("doctor", FFPA_JIT_NVRTC=os.environ["FFPA_JIT_NVRTC"])
+            nvrtc = [each for each in doctor["findings"] if each["what"] == "compiler nvrtc"][0]
+            self.assertEqual(nvrtc["state"], "ok", nvrtc)
 
 
 class Run(Cli):
@@ -566,6 +571,30 @@ class Warmup(Cli):
         self.fails(4, ["no cache on disk", self.path("file"), "--cache-dir"], *arguments)
         (out,) = self.json(*arguments, "--dry-run")
         self.assertEqual(len(out["to_compile"]), 1)
+
+    def test_a_full_disk_is_a_failure(self):
+        """Writing fails at every point there is: what warmup calls compiled is in the cache."""
+        if not self.compiles_for_cpu():
+            self.skipTest("no compiler for CPU kernels here")
+        codes = set()
+        for limit in range(8192, 120000, 8192):
+            cache = self.path(f"full{limit}")
+            self.json("cache", "stat", "--cache-dir", cache)  # makes it
+
+            def no_room():
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+            done = subprocess.run([FFPA_JIT, "warmup", "--target", "cpu", "--head-dim", "24", "--json", "--cache-dir", cache],
+                                  env=self.env, text=True, capture_output=True, preexec_fn=no_room, timeout=300)
+            self.assertIn(done.returncode, (0, 1, 4), done.stdout + done.stderr)
+            codes.add(done.returncode)
+            kernels = self.json("cache", "stat", "--cache-dir", cache)[0]["kernels"]
+            if done.returncode == 0:
+                self.assertEqual(kernels, 1, limit)
+            else:
+                self.assertIn("CACHE_ERROR", done.stdout + done.stderr, limit)
+        self.assertTrue({0} < codes, codes)
 
     def test_no_compiler_is_said(self):
         (out,) = self.json("warmup", "--target", "cpu", "--head-dim", "24", "--family", "sdpa", code=3,

@@ -237,6 +237,10 @@ class Warmup {
           inside(runtime_).kernels().find_or_compile(job.source, job.origin);
       job.state = made.cache_hit ? KernelState::kCached : KernelState::kCompiled;
       job.compile_ms = made.compile_ms;
+      if (!made.kept) {
+        throw_error(FFPA_JIT_CACHE_ERROR,
+                    "compiled, but the cache could not keep it (a warning says why): it is lost");
+      }
     } catch (const Error& error) {
       job.state = KernelState::kFailed;
       job.status = error.code();

@@ -228,10 +228,10 @@ std::shared_ptr<Device> open_cuda_device(int ordinal, std::shared_ptr<const Driv
 std::vector<DeviceInfo> list_cuda_devices(std::string* why_none) {
   auto driver = Driver::system(why_none);
   if (!driver) return {};
-  return list_cuda_devices(std::move(driver), why_none);
+  return list_cuda_devices(driver, why_none);
 }
 
-std::vector<DeviceInfo> list_cuda_devices(std::shared_ptr<const Driver> driver,
+std::vector<DeviceInfo> list_cuda_devices(const std::shared_ptr<const Driver>& driver,
                                           std::string* why_none) {
   std::vector<DeviceInfo> devices;
   std::string reasons;

@@ -22,7 +22,7 @@ std::shared_ptr<Device> open_cuda_device(int ordinal, std::shared_ptr<const cuda
 // Every device that open_cuda_device would open. When none, `why_none` (optional) says why and what
 // to do.
 std::vector<DeviceInfo> list_cuda_devices(std::string* why_none);
-std::vector<DeviceInfo> list_cuda_devices(std::shared_ptr<const cuda::Driver> driver,
+std::vector<DeviceInfo> list_cuda_devices(const std::shared_ptr<const cuda::Driver>& driver,
                                           std::string* why_none);
 
 }  // namespace ffpa_jit

@@ -80,13 +80,13 @@ void begin_in(Fiber& fiber, PendingLoad& load, Block& block, Op op) {
     fail_shared(fiber, load.place, name_of(op), load.copy.extent(), finding);
 }
 
-void begin(Fiber& fiber, PendingLoad&& load, Op op) {
+void begin(Fiber& fiber, PendingLoad load, Op op) {
   Cluster& cluster = *fiber.cluster;
   for (uint32_t blocks = load.blocks; blocks; blocks &= blocks - 1) {
     const auto rank = static_cast<unsigned>(std::countr_zero(blocks));
     begin_in(fiber, load, block_of_rank(fiber, load.place, name_of(op), rank), op);
   }
-  cluster.loads.push_back(std::move(load));
+  cluster.loads.push_back(load);
   if (cluster.launch->schedule.order == Order::kEarly && !land(cluster, cluster.loads.size() - 1))
     leave_failed(cluster);
 }
@@ -161,7 +161,7 @@ void tensor_load(FfpaEmuThread* self, const void* place, unsigned to, const Ffpa
   check_first_coordinate(fiber, place, load.copy);
   check_global(fiber, place, load.copy, false);
   if (blocks) load.blocks = blocks;
-  begin(fiber, std::move(load), Op::kBulkCopy);
+  begin(fiber, load, Op::kBulkCopy);
 }
 
 void bulk_load(FfpaEmuThread* self, const void* place, unsigned to, const void* from,
@@ -174,7 +174,7 @@ void bulk_load(FfpaEmuThread* self, const void* place, unsigned to, const void* 
   check_multiple(fiber, place, "the global address", reinterpret_cast<uintptr_t>(from),
                  kBulkAlignment);
   check_global(fiber, place, load.copy, false);
-  if (bytes) begin(fiber, std::move(load), Op::kBulkCopy);
+  if (bytes) begin(fiber, load, Op::kBulkCopy);
 }
 
 // From this block's shared memory to that of another, which is read until the mbarrier's phase is
@@ -202,7 +202,7 @@ void bulk_send(FfpaEmuThread* self, const void* place, unsigned to, unsigned fro
         async_accessor(fiber, place, counted.copy_actor, clock_of_phase(counted.phase + 1)));
     if (finding.hazard != Hazard::kNone) fail_shared(fiber, place, kName, bytes, finding);
   }
-  begin(fiber, std::move(load), Op::kBulkCopy);
+  begin(fiber, load, Op::kBulkCopy);
 }
 
 void store_async(FfpaEmuThread* self, const void* place, unsigned address, const void* from,
@@ -213,7 +213,7 @@ void store_async(FfpaEmuThread* self, const void* place, unsigned address, const
   load.copy = plain_copy(nullptr, bytes);
   std::memcpy(load.bytes.data(), from, bytes);
   check_shared(fiber, place, name_of(Op::kStoreAsync), load.to, bytes, bytes);
-  begin(fiber, std::move(load), Op::kStoreAsync);
+  begin(fiber, load, Op::kStoreAsync);
 }
 
 void tensor_store(FfpaEmuThread* self, const void* place, const FfpaEmuTensorBox* box,
@@ -276,7 +276,7 @@ void bulk_wait(FfpaEmuThread* self, const void*, unsigned pending_groups) {
 }
 
 bool land(Cluster& cluster, size_t index) {
-  const PendingLoad load = std::move(cluster.loads[index]);
+  const PendingLoad load = cluster.loads[index];
   cluster.loads.erase(cluster.loads.begin() + static_cast<ptrdiff_t>(index));
   ++cluster.progress;
   const auto refuse = [&](std::string&& what) {

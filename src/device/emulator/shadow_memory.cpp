@@ -19,8 +19,8 @@ bool ordered(uint32_t earlier, const Accessor& who) {
 
 void ShadowMemory::reset(uint32_t bytes, unsigned stride) {
   if (bytes > bytes_) {
-    cells_.reset(new Cell[bytes / 4]);
-    byte_cells_.reset(new Cell[bytes]);
+    cells_ = std::make_unique_for_overwrite<Cell[]>(bytes / 4);
+    byte_cells_ = std::make_unique_for_overwrite<Cell[]>(bytes);
     bytes_ = bytes;
     readers_size_ = 0;
   }

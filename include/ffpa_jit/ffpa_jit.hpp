@@ -38,9 +38,10 @@ inline void check(ffpa_jit_status status) {
   if (status != FFPA_JIT_OK) throw Error(status, ffpa_jit_last_error());
 }
 
-// A view of the caller's memory. Without strides: row-major and packed. Throws std::invalid_argument for a rank above 4 or
-// as many strides as sizes not given.
-inline ffpa_jit_tensor tensor(const void* data, ffpa_jit_dtype dtype, std::span<const int64_t> sizes,
+// A view of the caller's memory. Without strides: row-major and packed. Throws
+// std::invalid_argument for a rank above 4 or as many strides as sizes not given.
+inline ffpa_jit_tensor tensor(const void* data, ffpa_jit_dtype dtype,
+                              std::span<const int64_t> sizes,
                               std::span<const int64_t> strides = {}) {
   if (sizes.size() > 4) throw std::invalid_argument("ffpa::tensor: at most 4 dimensions");
   if (!strides.empty() && strides.size() != sizes.size()) {

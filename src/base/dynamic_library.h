@@ -1,4 +1,5 @@
-// A dlopened library that is never a link-time need: libcuda, NVRTC, the Clang plugin, kernel images.
+// A dlopened library that is never a link-time need: libcuda, NVRTC, the Clang plugin, kernel
+// images.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,8 @@ namespace ffpa_jit {
 
 class DynamicLibrary {
  public:
-  // Tries `names` in order. nullopt when none loads; `reason` then holds the loader's words for each.
+  // Tries `names` in order. nullopt when none loads; `reason` then holds the loader's words for
+  // each.
   static std::optional<DynamicLibrary> open(const std::vector<std::string>& names,
                                             std::string* reason);
 

@@ -1,4 +1,5 @@
-// The one exception type inside the library. It becomes a status code only at the C boundary (src/api/).
+// The one exception type inside the library. It becomes a status code only at the C boundary
+// (src/api/).
 //
 // A message says three things: what was asked, what is allowed, what to do next.
 #pragma once

@@ -1,4 +1,5 @@
-// 128-bit content hash (XXH3): names kernels in the cache and guards stored bytes. Not cryptographic.
+// 128-bit content hash (XXH3): names kernels in the cache and guards stored bytes. Not
+// cryptographic.
 #pragma once
 
 #include <array>
@@ -17,8 +18,8 @@ struct Hash128 {
   uint64_t low = 0;
 
   auto operator<=>(const Hash128&) const = default;
-  std::string hex() const;                       // 32 lower-case digits
-  std::array<std::byte, 16> bytes() const;       // big-endian: hex() and bytes() sort alike
+  std::string hex() const;                  // 32 lower-case digits
+  std::array<std::byte, 16> bytes() const;  // big-endian: hex() and bytes() sort alike
 };
 
 Hash128 hash128(std::span<const std::byte> data);

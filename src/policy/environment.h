@@ -80,8 +80,8 @@ class Environment {
   bool emulator_races = true;
   bool skip_tuned = false;                 // no tuned config serves, whatever its source
   std::filesystem::path tuned_config_dir;  // tunings beside those shipped with the library
-  std::optional<TuneMode> autotune;        // unset: a problem without a tuning takes the default config
-  std::filesystem::path record;            // where the problems that ran are written; empty: nowhere
+  std::optional<TuneMode> autotune;  // unset: a problem without a tuning takes the default config
+  std::filesystem::path record;      // where the problems that ran are written; empty: nowhere
   bool allow_small_d = true;
   bool cuda_allow_small_d = true;
   bool triton_allow_small_d = true;

@@ -1,4 +1,5 @@
-// KernelProvider: source text in, binary out: from the cache, or compiled once per machine and cached.
+// KernelProvider: source text in, binary out: from the cache, or compiled once per machine and
+// cached.
 #pragma once
 
 #include <chrono>
@@ -35,7 +36,8 @@ class KernelProvider {
   // The first part of a kernel's cache key: source, target, options, format version.
   static Hash128 key_of(const KernelSource& source);
 
-  // nullopt when no layer of the cache has it. Compiles nothing; loads a compiler only under CompilerMatch::kExact.
+  // nullopt when no layer of the cache has it. Compiles nothing; loads a compiler only under
+  // CompilerMatch::kExact.
   std::optional<KernelBinary> find(const KernelSource& source);
 
   // Throws NO_COMPILER, COMPILE_FAILED, TIMEOUT.

@@ -1,5 +1,6 @@
-// SingleFlight: a map from key to the result of one computation. Threads that ask for the same key while it is being
-// computed wait for that computation; a failure reaches all of them and is forgotten.
+// SingleFlight: a map from key to the result of one computation. Threads that ask for the same key
+// while it is being computed wait for that computation; a failure reaches all of them and is
+// forgotten.
 #pragma once
 
 #include <exception>

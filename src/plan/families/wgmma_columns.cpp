@@ -79,7 +79,7 @@ int columns_of(const Problem& problem) {
   // Whole blocks of V, where the head dim is of such (see v_layout()) and they are not much more.
   for (int block : {64, 32}) {
     const int whole = round_up(least, block);
-    if (problem.head_dim_v % block == 0 && 7 * whole <= 8 * least) return whole;
+    if (problem.head_dim_v % block == 0 && 7 * whole < 8 * least) return whole;
   }
   return round_up(least, 16);
 }

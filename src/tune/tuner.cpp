@@ -135,9 +135,9 @@ class Search {
     });
   }
 
-  // A few rounds of all; what is far behind goes.
+  // A few rounds of all, of the default too where it is alone; what is far behind goes.
   std::vector<size_t> screen(std::vector<size_t> running) {
-    for (int n = 0; n < kScreenRounds && running.size() > 1; ++n) {
+    for (int n = 0; n < kScreenRounds && !running.empty(); ++n) {
       show("screening", n, kScreenRounds);
       round(running, samples_);
       if (n > 0 && !time_left()) break;

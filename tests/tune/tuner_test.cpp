@@ -115,6 +115,8 @@ TEST(Tuner, SpillsAreNeverLaunched) {
   EXPECT_EQ(result.candidates[1].state, CandidateState::kPruned);
   EXPECT_THAT(result.candidates[1].reason, HasSubstr("64 bytes"));
   EXPECT_EQ(bench.checked[32] + bench.timed[32], 0);
+  EXPECT_NEAR(result.candidates[0].time_us.median, 100, 5)
+      << "the default's time is known all the same";
 }
 
 TEST(Tuner, WhatDoesNotFitIsNeverLaunched) {

@@ -7,6 +7,7 @@
 #include "device/cuda/cuda_kernel.h"
 #include "device/cuda/cuda_target.h"
 #include "device/cuda/device_facts.h"
+#include "device/cuda/memory_pool.h"
 #include "device/cuda/tensor_map_encoding.h"
 
 namespace ffpa_jit {
@@ -48,14 +49,15 @@ class CudaDevice final : public Device {
       : driver_(std::move(driver)),
         device_(device_at(*driver_, ordinal)),
         info_(read_info(*driver_, device_, ordinal)),
-        pools_(driver_->cuMemAllocAsync && driver_->cuMemFreeAsync &&
-               attribute_or(*driver_, device_, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0)),
+        pool_(*driver_, device_,
+              attribute_or(*driver_, device_, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0) != 0),
         primary_(*driver_, device_) {}
 
   const DeviceInfo& info() const override { return info_; }
 
   std::unique_ptr<LoadedKernel> load(const KernelBinary& binary) override {
     const ContextScope scope = enter(nullptr);
+    pool_.prepare();
     return std::make_unique<CudaKernel>(driver_, device_, binary, scope.context());
   }
 
@@ -133,12 +135,10 @@ class CudaDevice final : public Device {
     if (bytes == 0) return nullptr;
     const ContextScope scope = enter(stream);
     CUdeviceptr memory = 0;
-    const CUresult result =
-        pools_ ? driver_->cuMemAllocAsync(&memory, bytes, static_cast<CUstream>(stream))
-               : driver_->cuMemAlloc(&memory, bytes);
+    const char* call = nullptr;
+    const CUresult result = pool_.allocate(&memory, bytes, static_cast<CUstream>(stream), &call);
     if (result != CUDA_SUCCESS) {
-      driver_->check(result, pools_ ? "cuMemAllocAsync" : "cuMemAlloc",
-                     fmt::format("allocating {} bytes on {}", bytes, info_.text));
+      driver_->check(result, call, fmt::format("allocating {} bytes on {}", bytes, info_.text));
     }
     return reinterpret_cast<void*>(memory);
   }
@@ -147,11 +147,7 @@ class CudaDevice final : public Device {
     if (!memory) return;
     try {
       const ContextScope scope = enter(stream);
-      if (pools_) {
-        driver_->cuMemFreeAsync(address_of(memory), static_cast<CUstream>(stream));
-      } else {
-        driver_->cuMemFree(address_of(memory));
-      }
+      pool_.release(address_of(memory), static_cast<CUstream>(stream));
     } catch (const Error&) {
       // The context is gone, and its memory with it.
     }
@@ -205,7 +201,7 @@ class CudaDevice final : public Device {
   std::shared_ptr<const Driver> driver_;
   CUdevice device_;
   DeviceInfo info_;
-  bool pools_;
+  MemoryPool pool_;
   PrimaryContext primary_;
 };
 

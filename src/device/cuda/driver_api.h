@@ -60,24 +60,29 @@ namespace ffpa_jit::cuda {
 
 // Null where the driver is older: context-independent loading and tensor maps came with 12.0,
 // clusters with 11.8, pools with 11.2.
-#define FFPA_CUDA_OPTIONAL(X)                                                                 \
-  X(cuLibraryLoadData, cuLibraryLoadData,                                                     \
-    (CUlibrary * library, const void* image, int* jit_options, void** jit_values,             \
-     unsigned num_jit_options, int* options, void** values, unsigned num_options))            \
-  X(cuLibraryUnload, cuLibraryUnload, (CUlibrary library))                                    \
-  X(cuLibraryGetKernel, cuLibraryGetKernel,                                                   \
-    (CUkernel * kernel, CUlibrary library, const char* name))                                 \
-  X(cuKernelGetFunction, cuKernelGetFunction, (CUfunction * function, CUkernel kernel))       \
-  X(cuKernelSetAttribute, cuKernelSetAttribute,                                               \
-    (CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device))            \
-  X(cuLaunchKernelEx, cuLaunchKernelEx,                                                       \
-    (const CUlaunchConfig* config, CUfunction function, void** params, void** extra))         \
-  X(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled,                                           \
-    (void* map, int data_type, unsigned rank, void* address, const unsigned long long* sizes, \
-     const unsigned long long* strides, const unsigned* box, const unsigned* element_strides, \
-     int interleave, int swizzle, int l2_promotion, int out_of_bounds_fill))                  \
-  X(cuMemAllocAsync, cuMemAllocAsync, (CUdeviceptr * memory, size_t bytes, CUstream stream))  \
-  X(cuMemFreeAsync, cuMemFreeAsync, (CUdeviceptr memory, CUstream stream))
+#define FFPA_CUDA_OPTIONAL(X)                                                                      \
+  X(cuLibraryLoadData, cuLibraryLoadData,                                                          \
+    (CUlibrary * library, const void* image, int* jit_options, void** jit_values,                  \
+     unsigned num_jit_options, int* options, void** values, unsigned num_options))                 \
+  X(cuLibraryUnload, cuLibraryUnload, (CUlibrary library))                                         \
+  X(cuLibraryGetKernel, cuLibraryGetKernel,                                                        \
+    (CUkernel * kernel, CUlibrary library, const char* name))                                      \
+  X(cuKernelGetFunction, cuKernelGetFunction, (CUfunction * function, CUkernel kernel))            \
+  X(cuKernelSetAttribute, cuKernelSetAttribute,                                                    \
+    (CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device))                 \
+  X(cuLaunchKernelEx, cuLaunchKernelEx,                                                            \
+    (const CUlaunchConfig* config, CUfunction function, void** params, void** extra))              \
+  X(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled,                                                \
+    (void* map, int data_type, unsigned rank, void* address, const unsigned long long* sizes,      \
+     const unsigned long long* strides, const unsigned* box, const unsigned* element_strides,      \
+     int interleave, int swizzle, int l2_promotion, int out_of_bounds_fill))                       \
+  X(cuMemAllocAsync, cuMemAllocAsync, (CUdeviceptr * memory, size_t bytes, CUstream stream))       \
+  X(cuMemFreeAsync, cuMemFreeAsync, (CUdeviceptr memory, CUstream stream))                         \
+  X(cuMemPoolCreate, cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps* properties))     \
+  X(cuMemPoolDestroy, cuMemPoolDestroy, (CUmemoryPool pool))                                       \
+  X(cuMemPoolSetAttribute, cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void* value)) \
+  X(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync,                                              \
+    (CUdeviceptr * memory, size_t bytes, CUmemoryPool pool, CUstream stream))
 
 class Driver {
  public:

@@ -194,7 +194,7 @@ TEST_P(CudaDevice, MemoryIsStreamOrderedWherePoolsExist) {
   device_->copy_to_host(host, memory, 4, nullptr);
   device_->release(memory, stream_of(kPrimary0));
   device_->release(nullptr, nullptr);
-  EXPECT_EQ(fake_->count("cuMemAllocAsync"), 1);
+  EXPECT_EQ(fake_->count("cuMemAllocFromPoolAsync"), 1);
   EXPECT_EQ(fake_->count("cuMemFreeAsync"), 1);
   EXPECT_EQ(fake_->count("cuStreamSynchronize"), 0) << "no hidden synchronisation";
 
@@ -203,6 +203,34 @@ TEST_P(CudaDevice, MemoryIsStreamOrderedWherePoolsExist) {
   other->release(other->allocate(100, nullptr), nullptr);
   EXPECT_EQ(fake_->count("cuMemAlloc_v2"), 1);
   EXPECT_EQ(fake_->count("cuMemFree_v2"), 1);
+}
+
+// The device's default pool gives its memory back whenever somebody synchronises.
+TEST_P(CudaDevice, MemoryStaysInAPoolOfItsOwn) {
+  EXPECT_EQ(fake_->count("cuMemPoolCreate"), 0);
+  device_->load(binary_);
+  EXPECT_EQ(fake_->count("cuMemPoolCreate"), 1) << "not at the first launch, which may be captured";
+  EXPECT_GE(fake_->kept_bytes, 64u << 20);
+  for (int i = 0; i < 2; ++i) device_->release(device_->allocate(100, nullptr), nullptr);
+  EXPECT_EQ(fake_->count("cuMemPoolCreate"), 1);
+  EXPECT_EQ(fake_->count("cuMemAllocFromPoolAsync"), 2);
+  device_.reset();
+  EXPECT_EQ(fake_->live_pools, 0);
+}
+
+TEST_P(CudaDevice, ADriverThatMakesNoPoolServesFromItsDefaultOne) {
+  for (const char* call : {"cuMemPoolCreate", "cuMemPoolSetAttribute"}) {
+    const auto device = open_cuda_device(0, driver_);
+    fake_->fail_call = call;
+    fake_->fail_with = 801;  // CUDA_ERROR_NOT_SUPPORTED
+    void* memory = device->allocate(100, nullptr);
+    EXPECT_NE(memory, nullptr);
+    device->release(memory, nullptr);
+    fake_->fail_call.clear();
+  }
+  EXPECT_EQ(fake_->count("cuMemAllocAsync"), 2);
+  EXPECT_EQ(fake_->count("cuMemFreeAsync"), 2);
+  EXPECT_EQ(fake_->live_pools, 0);
 }
 
 TEST_P(CudaDevice, TimeIsTakenByEvents) {

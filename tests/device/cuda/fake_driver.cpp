@@ -219,6 +219,32 @@ FAKE CUresult cuMemAllocAsync(CUdeviceptr* memory, size_t bytes, CUstream) {
   *memory = 0x1000 + bytes;
   return 0;
 }
+FAKE CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  ENTER();
+  if (properties->allocType != 1 || properties->location.type != 1) return 1;
+  ++state.live_pools;
+  *pool = reinterpret_cast<CUmemoryPool>(uintptr_t(properties->location.id + 1));
+  return 0;
+}
+FAKE CUresult cuMemPoolDestroy(CUmemoryPool) {
+  ENTER();
+  --state.live_pools;
+  return 0;
+}
+FAKE CUresult cuMemPoolSetAttribute(CUmemoryPool, int attribute, void* value) {
+  ENTER();
+  if (attribute == 4) state.kept_bytes = *static_cast<unsigned long long*>(value);
+  return 0;
+}
+FAKE CUresult cuMemAllocFromPoolAsync(CUdeviceptr* memory, size_t bytes, CUmemoryPool pool,
+                                      CUstream) {
+  ENTER();
+  NEED_CONTEXT();
+  if (!pool) return 1;
+  ++state.live_allocations;
+  *memory = 0x1000 + bytes;
+  return 0;
+}
 FAKE CUresult cuMemFreeAsync(CUdeviceptr, CUstream) {
   ENTER();
   --state.live_allocations;

@@ -26,7 +26,8 @@ struct FakeDriver {
   std::vector<std::string> calls;   // by exported name, in order
   std::vector<uintptr_t> contexts;  // the stack of the calling thread; back() is current
   std::map<int, int> primary_retained;
-  int live_allocations = 0, live_libraries = 0, live_modules = 0, live_events = 0;
+  int live_allocations = 0, live_libraries = 0, live_modules = 0, live_events = 0, live_pools = 0;
+  unsigned long long kept_bytes = 0;  // of the pool that was made last
   // The call numbered `fail_at` from now (1: the next) or any call named `fail_call` returns
   // `fail_with`.
   int fail_at = 0;

@@ -22,7 +22,7 @@ struct Exchange {
   FFPA_DEVICE unsigned placed_barrier() const { return barriers() + kWarps * 8; }
   FFPA_DEVICE unsigned read_barrier() const { return barriers() + (kWarps + 1) * 8; }
 
-  FFPA_DEVICE unsigned other(unsigned address) const { return mapa(address, rank_of(half() ^ 1, row_tile())); }
+  FFPA_DEVICE unsigned other(unsigned address) const { return mapa(address, half() ^ 1); }
 
   // The block's part of the scores that the twin keeps: in block 0 the second half of the keys. `slot` is next in both rings.
   FFPA_DEVICE void send(const PartialTile& scores, const Ring& slot, int thread = this_thread()) const {
@@ -56,7 +56,7 @@ struct Exchange {
     }
     fence_proxy_async_shared();
     __syncwarp();
-    slot.release(0);
+    slot.release(0, 2);
   }
 
   // Numbers of a row, one of each warpgroup; `turn` counts, the tiles first.
@@ -102,7 +102,7 @@ struct Exchange {
   // What was shared of this tile, and P of the one before.
   FFPA_DEVICE void all_read() const {
     __syncwarp();
-    mbarrier_arrive_cluster_if(mapa(read_barrier(), rank_of(lane() % 2, row_tile())), lane() < 2);
+    mbarrier_arrive_cluster_if(mapa(read_barrier(), lane() % kCluster), lane() < kCluster);
   }
 };
 
@@ -112,5 +112,5 @@ FFPA_DEVICE void init_exchange_barriers(unsigned barriers) {
 #pragma unroll 1
   for (int i = 0; i < 2 + Exchange::kWarps; ++i) mbarrier_init(barriers + i * 8, i < 2 ? 1 : 2);
   mbarrier_init(barriers + (2 + Exchange::kWarps) * 8, Exchange::kWarps);
-  mbarrier_init(barriers + (3 + Exchange::kWarps) * 8, 2 * Exchange::kWarps);
+  mbarrier_init(barriers + (3 + Exchange::kWarps) * 8, Exchange::kWarps * kCluster);
 }

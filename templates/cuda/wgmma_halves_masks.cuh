@@ -219,7 +219,7 @@ FFPA_DEVICE void hide_scores(ScoreTile& scores, const Marks& marks, const Forwar
 //% if not mask
   if (!is_partial(tile, kv)) return;
 //% endif
-  const Tile here = tile_of(params, {{ this_block }});  // computed anew, like what hangs on the thread: see thread_anew()
+  const Tile here = tile_of(params, ctaid_x());  // computed anew, like what hangs on the thread: see thread_anew()
   const int thread = thread_anew();
 #pragma unroll
   for (int h = 0; h < 2; ++h) {

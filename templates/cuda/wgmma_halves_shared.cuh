@@ -2,8 +2,8 @@
 //
 // From the start, each part at a multiple of 1024 bytes: the block's half of Q in blocks of 64 columns, [64 rows][128 bytes]
 // under the 128-byte swizzle; P in blocks of 64 keys alike; for each consumer its ring of kStages slots; barriers; two buffers of a
-// number for each row, [key block][row]. A slot holds a chunk of K, [kProductKeys keys][kChunkD columns]; a chunk of V, [block of
-// kVBlock columns][kChunkN keys]; or what the consumer's twin in the other block sends of S, [n-tile][thread][four scores].
+// number for each row, [key block][row]. Two slots hold a chunk of K, [kProductKeys keys][kChunkD columns], or what the consumer's twin in
+// the other block sends of S, [n-tile][thread][four scores]; one a chunk of V, [block of kVBlock columns][kChunkN keys].
 // src/plan/families/wgmma_halves.cpp adds up the same bytes.
 
 constexpr int kBlockBytes = kBlockM * 128;
@@ -11,10 +11,11 @@ constexpr int kQBlocks = (kHalfDim + 63) / 64;
 constexpr int kColumnBlocks = (kColumns + kVBlock - 1) / kVBlock;
 constexpr int kKChunkBytes = kProductKeys * kChunkD * 2;
 constexpr int kVChunkBytes = kColumnBlocks * kChunkN * kVBlock * 2;
-constexpr int kSlotBytes = ((kKChunkBytes > kVChunkBytes ? kKChunkBytes : kVChunkBytes) + 1023) / 1024 * 1024;
+constexpr int kSlotBytes = kKChunkBytes / 2;
+static_assert(kVChunkBytes <= kSlotBytes && kStages % 2 == 0 && kStages >= 6);
 constexpr int kProbsBegin = kQBlocks * kBlockBytes;
 constexpr int kPartialsBytes = kBlockM * kKeys * 4;  // of a consumer
-static_assert(kPartialsBytes <= kSlotBytes);
+static_assert(kPartialsBytes == 2 * kSlotBytes);
 constexpr int kRingBegin = kProbsBegin + kBlockN / 64 * kBlockBytes;
 constexpr int kRingBytes = kStages * kSlotBytes;
 constexpr int kBarriersBegin = kRingBegin + 2 * kRingBytes;
@@ -35,7 +36,7 @@ FFPA_DEVICE void init_exchange_barriers(unsigned barriers);
 FFPA_DEVICE void init_barriers(unsigned smem) {
 #pragma unroll 1
   for (int i = 0; i < kRingBarriers; ++i) {
-    const unsigned arrivals = i < kStages ? 1 : 4 * kCluster;  // full, empty
+    const unsigned arrivals = i < kStages ? 1 : 4;  // full, empty
     mbarrier_init(ring_barriers(smem, 0) + i * 8, arrivals);
     mbarrier_init(ring_barriers(smem, 1) + i * 8, arrivals);
   }
@@ -54,26 +55,24 @@ struct Ring {
   FFPA_DEVICE unsigned address() const { return slots + slot * kSlotBytes; }
   FFPA_DEVICE unsigned full_barrier() const { return barriers + slot * 8; }
   FFPA_DEVICE unsigned empty_barrier() const { return full_barrier() + kStages * 8; }
-  FFPA_DEVICE void advance() {
-    if (++slot == kStages) {
+  FFPA_DEVICE void advance(unsigned slots_of_chunk = 1) {
+    slot += slots_of_chunk;
+    if (slot == kStages) {
       slot = 0;
       parity ^= 1;
     }
   }
-  // Gives back the slot `chunks` before this one, to the producers of all blocks that load into it.
-  FFPA_DEVICE void release(unsigned chunks) const {
-    const unsigned which = slot < chunks ? slot + kStages - chunks : slot - chunks;
+  // Gives back `count` slots, 1 or 2, the first of them `back` before this one.
+  FFPA_DEVICE void release(unsigned back, unsigned count) const {
+    const unsigned which = slot < back ? slot + kStages - back : slot - back;
     const unsigned empty = barriers + (kStages + which) * 8;
-//% if cluster > 2
-    mbarrier_arrive_cluster_if(mapa(empty, rank_of(half(), lane() % kCluster)), lane() < kCluster);
-//% else
     mbarrier_arrive_if(empty, lane() == 0);
-//% endif
+    if (count > 1) mbarrier_arrive_if(empty + 8, lane() == 0);
   }
-  // The newest chunk's products have been issued: all before are complete, and the last before, `chunks` slots back, is given back.
-  FFPA_DEVICE void retire(unsigned chunks = 1) const {
+  // The newest chunk's products have been issued: all before are complete, and the slots of the last before are given back.
+  FFPA_DEVICE void retire(unsigned back, unsigned count) const {
     wgmma_wait_group<1>();
-    release(chunks);
+    release(back, count);
   }
 };
 
@@ -84,54 +83,49 @@ FFPA_DEVICE Ring ring_of(unsigned smem, int consumer) {
 // The thread that loads for one consumer, whose number is its warp's. It has few registers: what it can compute anew it does
 // not keep.
 //% set batch = "0" if varlen else "batch"
-//% set multicast = "_multicast" if cluster > 2 else ""
-//% set blocks = ", (unsigned short)(((1 << kCluster) - 1) << rank_of(half(), 0))" if cluster > 2 else ""
 struct Producer {
   const Arguments& arguments;
   Ring ring;
   int kv_head, batch;
 
-  // What the blocks of a half have in common, they load in turns, each for all.
-  FFPA_DEVICE bool is_our_turn() const { return ring.slot % kCluster == row_tile(); }
-
-  FFPA_DEVICE unsigned begin_chunk(unsigned bytes) {
+  FFPA_DEVICE unsigned begin_chunk(unsigned bytes, unsigned slots) {
     mbarrier_wait(ring.empty_barrier(), ring.parity ^ 1);
+    if (slots > 1) {
+      mbarrier_wait(ring.empty_barrier() + 8, ring.parity ^ 1);
+      mbarrier_arrive(ring.full_barrier() + 8);  // nobody waits for it
+    }
     mbarrier_arrive_expect_tx(ring.full_barrier(), bytes);
     return ring.full_barrier();
   }
 
   // Chunk `chunk` of the consumer's keys of the tile whose first key is row `row`.
   FFPA_DEVICE void load_k(int row, int chunk) {
-    const unsigned barrier = begin_chunk(kKChunkBytes);
-    if (is_our_turn()) {
-      tma_load_4d{{ multicast }}(ring.address(), arguments.k, barrier{{ blocks }}, (int)half() * kHalfDim + chunk * kChunkD,
-                  row + warp() * kProductKeys, kv_head, {{ batch }});
-    }
-    ring.advance();
+    const unsigned barrier = begin_chunk(kKChunkBytes, 2);
+    tma_load_4d(ring.address(), arguments.k, barrier, (int)half() * kHalfDim + chunk * kChunkD, row + warp() * kProductKeys, kv_head,
+                {{ batch }});
+    ring.advance(2);
   }
 
   // kChunkN keys from row `row` on, of the consumer's columns.
   FFPA_DEVICE void load_v(int row) {
-    const unsigned barrier = begin_chunk(kVChunkBytes);
-    if (is_our_turn()) {
+    const unsigned barrier = begin_chunk(kVChunkBytes, 1);
 //% if v_whole
-    tma_load_5d{{ multicast }}(ring.address(), arguments.v, barrier{{ blocks }}, 0, row, first_column(warp()) / kVBlock, kv_head, {{ batch }});
+    tma_load_5d(ring.address(), arguments.v, barrier, 0, row, first_column(warp()) / kVBlock, kv_head, {{ batch }});
 //% else
 #pragma unroll 1
     for (int block = 0; block < kColumnBlocks; ++block) {
-      tma_load_4d{{ multicast }}(ring.address() + block * (kChunkN * kVBlock * 2), arguments.v, barrier{{ blocks }},
-                  first_column(warp()) + block * kVBlock, row, kv_head, {{ batch }});
+      tma_load_4d(ring.address() + block * (kChunkN * kVBlock * 2), arguments.v, barrier, first_column(warp()) + block * kVBlock, row,
+                  kv_head, {{ batch }});
     }
 //% endif
-    }
     ring.advance();
   }
 
   // Lends a slot to the consumer's twin in the other block, to be filled with its part of our scores.
   FFPA_DEVICE void lend(unsigned smem) {
-    begin_chunk(kPartialsBytes);
-    mbarrier_arrive_cluster(mapa(lent_barrier(smem, warp()), rank_of(half() ^ 1, row_tile())));
-    ring.advance();
+    begin_chunk(kPartialsBytes, 2);
+    mbarrier_arrive_cluster(mapa(lent_barrier(smem, warp()), half() ^ 1));
+    ring.advance(2);
   }
 };
 
@@ -162,7 +156,7 @@ FFPA_DEVICE void produce(const Arguments& arguments, const Tile& tile, unsigned 
 #pragma unroll 1
     for (int step = 0; step < (last ? keys : kBlockN); step += kChunkN) {
       producer.load_v(row + step);
-      if (step == 0 && !last) producer.lend(smem);
+      if (step == kChunkN && !last) producer.lend(smem);
     }
     row += kBlockN;
     keys -= kBlockN;

@@ -1,8 +1,8 @@
 // The `wgmma` family's schedule for head dims past 512: templates/cuda/wgmma_halves.cu.j2.
 //
-// A config's numbers: block_m = 64 rows and block_n = 256 keys a tile; cluster: 2 blocks that share
-// the head dims out, or 4, two such pairs that share loads; block_d = 64 columns of a K chunk (a V
-// chunk has half as many keys); num_stages chunks in each of a block's two rings; num_warps = 12.
+// A config's numbers: block_m = 64 rows and block_n = 256 keys a tile; cluster = 2 blocks that
+// share the head dims out; block_d = 64 columns of a K chunk, which takes two slots (a V chunk has
+// 16 keys and takes one); num_stages slots in each of a block's two rings; num_warps = 12.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -18,14 +18,16 @@ namespace {
 
 constexpr int kBlockM = 64;
 constexpr int kBlockN = 256;
-constexpr int kHalves = 2;
+constexpr int kCluster = 2;
 constexpr int kConsumers = 2;  // warpgroups
 constexpr int kChunkD = 64;    // columns of a K chunk: whole lines of L2
 constexpr int kNumWarps = 4 * (kConsumers + 1);
 constexpr int kWarpSize = 32;
-constexpr int kMinHeadDim = 513;          // of the larger head dim
-constexpr int64_t kSharedBytes = 232448;  // of a block
-constexpr int kMaxStages = 16;            // whose barriers have room
+constexpr int kMinHeadDim = 513;                                        // of the larger head dim
+constexpr int64_t kSharedBytes = 232448;                                // of a block
+constexpr int64_t kSlotBytes = kBlockN / kConsumers * kChunkD * 2 / 2;  // half a chunk of K
+constexpr int kMinStages = 6;   // what a tile's exchange takes to get on
+constexpr int kMaxStages = 16;  // whose barriers have room
 // Up to so many columns of O, a consumer's thread has 232 registers and a producer's 40; past it
 // 240 and 24.
 constexpr int kMaxColumnsOf232 = 224;
@@ -36,7 +38,7 @@ int round_up(int value, int to) { return divide_up(value, to) * to; }
 
 // Columns of O that a warpgroup owns.
 int columns_of(const Problem& problem) {
-  return round_up(divide_up(problem.head_dim_v, kHalves * kConsumers), 16);
+  return round_up(divide_up(problem.head_dim_v, kCluster * kConsumers), 16);
 }
 
 // How V lies in shared memory: in blocks of `block` columns. Where the head dim is as many whole
@@ -58,13 +60,6 @@ VLayout v_layout(const Problem& problem) {
 int heads_packed(const Problem& problem) { return std::gcd(problem.gqa_group, kBlockM); }
 
 // As in cuda/wgmma_halves_shared.cuh.
-int64_t slot_bytes(const Problem& problem) {
-  const VLayout v = v_layout(problem);
-  const int64_t k_bytes = kBlockN / kConsumers * kChunkD * 2;
-  const int64_t v_bytes = divide_up(columns_of(problem), v.block) * (kChunkD / 2) * v.block * 2;
-  return divide_up(std::max(k_bytes, v_bytes), 1024) * 1024;
-}
-
 int64_t resident_bytes(const Problem& problem) {
   constexpr int kBarriers = 1024, kRows = 2 * 4 * kBlockM * 4;
   const int chunks = std::max(divide_up(problem.head_dim, 2 * kChunkD), 3);
@@ -72,18 +67,12 @@ int64_t resident_bytes(const Problem& problem) {
 }
 
 int64_t shared_bytes(const Problem& problem, const KernelConfig& config) {
-  return resident_bytes(problem) + kConsumers * config.num_stages * slot_bytes(problem);
+  return resident_bytes(problem) + kConsumers * config.num_stages * kSlotBytes;
 }
 
 int stages_that_fit(const Problem& problem) {
-  const int64_t ring = kConsumers * slot_bytes(problem);
-  return static_cast<int>((kSharedBytes - resident_bytes(problem)) / ring);
-}
-
-// A warpgroup's share of O goes through its ring at the end.
-int min_stages(const Problem& problem) {
-  const int64_t staged = divide_up(columns_of(problem), 64) * kBlockM * 128;
-  return std::max(3, divide_up(staged, slot_bytes(problem)));
+  constexpr int64_t kPairs = 2 * kConsumers * kSlotBytes;
+  return static_cast<int>((kSharedBytes - resident_bytes(problem)) / kPairs) * 2;
 }
 
 void check_config(const Problem& problem, const KernelConfig& config) {
@@ -99,10 +88,10 @@ void check_config(const Problem& problem, const KernelConfig& config) {
   }
   if (config.block_d != kChunkD) refuse(fmt::format("block_d is {}", kChunkD));
   if (config.split_kv != 0) refuse("it does not split keys");
-  if (config.cluster != 2 && config.cluster != 4) refuse("cluster is 2 or 4");
-  const int least = min_stages(problem);
-  if (config.num_stages < least || config.num_stages > kMaxStages) {
-    refuse(fmt::format("num_stages is {} to {}", least, kMaxStages));
+  if (config.cluster != kCluster) refuse(fmt::format("cluster is {}", kCluster));
+  if (config.num_stages < kMinStages || config.num_stages > kMaxStages ||
+      config.num_stages % 2 != 0) {
+    refuse(fmt::format("num_stages is an even number from {} to {}", kMinStages, kMaxStages));
   }
   if (shared_bytes(problem, config) > kSharedBytes) {
     refuse(fmt::format("its tiles take {} bytes of shared memory, a block has {}",
@@ -138,7 +127,7 @@ class Halves final : public WgmmaSchedule {
     config.block_m = kBlockM;
     config.block_n = kBlockN;
     config.num_warps = kNumWarps;
-    config.cluster = 2;
+    config.cluster = kCluster;
     config.block_d = kChunkD;
     config.num_stages = std::min(stages_that_fit(problem), kMaxStages);
     return config;
@@ -146,7 +135,7 @@ class Halves final : public WgmmaSchedule {
 
   SearchSpace search_space(const Problem&, const Shape&, const DeviceInfo&,
                            TuneMode) const override {
-    return {{{&KernelConfig::num_stages, {3, 4, 5, 6}}}};
+    return {{{&KernelConfig::num_stages, {6, 8, 10}}}};
   }
 
   void plan(const Problem& problem, const KernelConfig& config, const DeviceInfo&,
@@ -166,17 +155,16 @@ class Halves final : public WgmmaSchedule {
     step.context["heads_packed"] = heads_packed(problem);
     step.context["chunk_d"] = config.block_d;
     step.context["num_stages"] = config.num_stages;
-    step.context["cluster"] = config.cluster;
     step.context["columns"] = columns_of(problem);
     step.context["v_block"] = v_layout(problem).block;
     step.context["v_whole"] = v_layout(problem).whole;
     const bool few = columns_of(problem) <= kMaxColumnsOf232;
     step.context["consumer_registers"] = few ? 232 : 240;
     step.context["producer_registers"] = few ? 40 : 24;
-    step.geometry = [cluster = config.cluster, packed = heads_packed(problem),
+    step.geometry = [packed = heads_packed(problem),
                      bytes = shared_bytes(problem, config)](const Shape& shape) {
-      const int64_t blocks = divide_up(shape.seqlen_q, kBlockM / packed * (cluster / kHalves)) *
-                             shape.batch * (shape.heads_q / packed) * cluster;
+      const int64_t blocks = divide_up(shape.seqlen_q, kBlockM / packed) * shape.batch *
+                             (shape.heads_q / packed) * kCluster;
       if (blocks > std::numeric_limits<int32_t>::max()) {
         throw_error(FFPA_JIT_UNSUPPORTED,
                     "'{}' takes {} blocks of family wgmma; a launch has at most {}: use sdpa",
@@ -185,7 +173,7 @@ class Halves final : public WgmmaSchedule {
       LaunchGeometry geometry;
       geometry.grid.x = static_cast<uint32_t>(blocks);
       geometry.block.x = kNumWarps * kWarpSize;
-      geometry.cluster.x = static_cast<uint32_t>(cluster);
+      geometry.cluster.x = kCluster;
       geometry.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
       return geometry;
     };
@@ -198,7 +186,7 @@ class Halves final : public WgmmaSchedule {
       maps.add() = k_tensor_map(problem, params, shape, kBlockN / kConsumers, config.block_d);
       const VLayout v = v_layout(problem);
       const TensorMapSpec by_columns =
-          v_tensor_map(problem, params, shape, config.block_d / 2, v.block);
+          v_tensor_map(problem, params, shape, config.block_d / 4, v.block);
       maps.add() =
           v.whole ? by_blocks(by_columns, v.block, columns_of(problem) / v.block) : by_columns;
       return maps;

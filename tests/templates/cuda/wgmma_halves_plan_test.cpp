@@ -93,8 +93,9 @@ TEST(WgmmaHalvesPlan, ConfigsThatCannotBeBuiltSayWhatIsAllowed) {
   EXPECT_EQ(reason([](KernelConfig&) {}), "");
   EXPECT_THAT(reason([](KernelConfig& c) { c.block_m = 128; }), HasSubstr("block_m is 64"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.block_d = 128; }), HasSubstr("block_d is 64"));
-  EXPECT_THAT(reason([](KernelConfig& c) { c.cluster = 1; }), HasSubstr("cluster is 2 or 4"));
-  EXPECT_THAT(reason([](KernelConfig& c) { c.num_stages = 1; }), HasSubstr("num_stages is"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.cluster = 1; }), HasSubstr("cluster is 2"));
+  EXPECT_THAT(reason([](KernelConfig& c) { c.num_stages = 7; }),
+              HasSubstr("num_stages is an even"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.num_stages = 16; }), HasSubstr("shared memory"));
   EXPECT_THAT(reason([](KernelConfig& c) { c.split_kv = 2; }), HasSubstr("does not split keys"));
 }

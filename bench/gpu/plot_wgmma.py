@@ -1,6 +1,6 @@
 """Draws what bench/gpu/wgmma.py wrote: TFLOP/s over head dims, ours beside the peers, full and causal.
 
-    python3 bench/gpu/plot_wgmma.py bench/results/nvidia-h200/2026-11-29-wgmma.json > docs/h200.svg
+    python3 bench/gpu/plot_wgmma.py bench/results/nvidia-h200/2026-11-30-wgmma.json > docs/h200.svg
 """
 
 import json

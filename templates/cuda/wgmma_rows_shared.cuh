@@ -1,4 +1,4 @@
-// Shared memory of cuda/wgmma_rows.cu.j2 and how it is filled. src/plan/families/wgmma_rows.cpp adds up the same bytes.
+// Shared memory of cuda/wgmma_rows.cu.j2 and how it is filled. src/plan/families/wgmma_rows_tiles.cpp adds up the same bytes.
 //
 // A tile is stored in blocks of 64 columns, 128 bytes a row under the 128-byte swizzle, one TMA box each; columns past the
 // head dim and rows past the tensor's end are zeros. Order: Q of each consumer, K slots, V slots, slots of masks and biases (see

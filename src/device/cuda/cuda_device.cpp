@@ -49,9 +49,10 @@ class CudaDevice final : public Device {
       : driver_(std::move(driver)),
         device_(device_at(*driver_, ordinal)),
         info_(read_info(*driver_, device_, ordinal)),
+        primary_(*driver_, device_),
         pool_(*driver_, device_,
-              attribute_or(*driver_, device_, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0) != 0),
-        primary_(*driver_, device_) {}
+              attribute_or(*driver_, device_, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0) != 0) {
+  }
 
   const DeviceInfo& info() const override { return info_; }
 
@@ -201,8 +202,8 @@ class CudaDevice final : public Device {
   std::shared_ptr<const Driver> driver_;
   CUdevice device_;
   DeviceInfo info_;
-  MemoryPool pool_;
   PrimaryContext primary_;
+  MemoryPool pool_;  // goes while the context is still there
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/dynamic_library.h"
@@ -216,6 +217,10 @@ TEST_P(CudaDevice, MemoryStaysInAPoolOfItsOwn) {
   EXPECT_EQ(fake_->count("cuMemAllocFromPoolAsync"), 2);
   device_.reset();
   EXPECT_EQ(fake_->live_pools, 0);
+  const auto at = [&](const char* call) {
+    return std::find(fake_->calls.begin(), fake_->calls.end(), call);
+  };
+  EXPECT_LT(at("cuMemPoolDestroy"), at("cuDevicePrimaryCtxRelease_v2"));
 }
 
 TEST_P(CudaDevice, ADriverThatMakesNoPoolServesFromItsDefaultOne) {

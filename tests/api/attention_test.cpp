@@ -63,6 +63,9 @@ TEST_F(AttentionApi, AFamilyThatCannotServeIsReplacedAloud) {
   };
   ffpa::Runtime runtime(options);
   SmallCall call;
+  if (std::string(runtime.prepare(call.args).info().family) != "sdpa") {
+    GTEST_SKIP() << "no compiler on this machine: what would replace the family cannot be built";
+  }
   call.args.family = "mma";
   runtime.forward(call.args);
   runtime.forward(call.args);

@@ -1,11 +1,11 @@
-// The `wgmma` family's schedule for head dims past 352, and past 256 where cuda/wgmma_rows.cu.j2
-// lacks registers: templates/cuda/wgmma_columns.cu.j2.
+// The `wgmma` family's schedule for head dims from 353 to 512, and from 257 where
+// cuda/wgmma_rows.cu.j2 lacks registers: templates/cuda/wgmma_columns.cu.j2.
 //
 // A config's numbers: block_m = 64 rows and block_n = 256 keys a tile; block_d columns of a K
 // chunk, 32 or 64 (a V chunk has half as many keys); num_stages chunks in each of the two rings;
-// num_warps = 12; cluster: 0, or 2 blocks that share loads. Past 512 columns of O, or past 384
-// where masks and the like need registers, a cluster shares these columns out; otherwise its blocks
-// have neighbouring rows. split_kv: of what is left after whole waves of blocks, so many may share
+// num_warps = 12; cluster: 0, or 2 blocks that share loads. Past 384 columns of O, where masks and
+// the like need registers, a cluster shares these columns out; otherwise its blocks have
+// neighbouring rows. split_kv: of what is left after whole waves of blocks, so many may share
 // a tile's keys.
 #include <algorithm>
 #include <limits>
@@ -30,7 +30,6 @@ constexpr int kConsumers = 2;  // warpgroups
 constexpr int kNumWarps = 4 * (kConsumers + 1);
 constexpr int kWarpSize = 32;
 constexpr int kMinHeadDim = 257;          // of the larger head dim
-constexpr int kMaxBlockColumns = 512;     // of O, in one block's registers
 constexpr int64_t kSharedBytes = 232448;  // of a block
 constexpr int kPageBytes = 1024;          // barriers and statistics behind a ring
 constexpr int kMaxStages = 8;             // whose barriers a page has room for
@@ -65,11 +64,9 @@ bool is_tight(const Problem& problem) {
           (windowed || both || problem.layout == Layout::kVarlen || problem.seqlens_k));
 }
 
-// Whether the blocks of a cluster share the columns of O out: they have to past 512, and O leaves
-// more registers so.
+// Whether the blocks of a cluster share the columns of O out, which leaves more registers.
 bool splits_columns(const Problem& problem) {
-  return problem.head_dim_v > kMaxBlockColumns ||
-         (is_tight(problem) && problem.head_dim_v > 2 * kMaxColumnsOfTight);
+  return is_tight(problem) && problem.head_dim_v > kConsumers * kMaxColumnsOfTight;
 }
 
 // Columns of O that a warpgroup owns.
@@ -241,15 +238,8 @@ class Columns final : public WgmmaSchedule {
 
   std::optional<std::string> refuses(const Problem& problem) const override {
     if (score_changes(problem) > kMaxScoreChanges) {
-      return "has registers past head dim 256 for two of mask or bias, dropout, softcap and score "
-             "modifier, or for a left window";
-    }
-    if (is_tight(problem) && columns_of(problem) > kMaxColumnsOfTight) {
-      return fmt::format(
-          "has registers past {} columns of V for one of mask or bias, dropout without LSE, "
-          "softcap "
-          "and score modifier",
-          4 * kMaxColumnsOfTight);
+      return "has registers from head dim 257 to 512 for two of mask or bias, dropout, softcap and "
+             "score modifier, or for a left window";
     }
     return lacks(problem, {Feature::kScoreModifier, Feature::kSinks, Feature::kSeqlensK});
   }

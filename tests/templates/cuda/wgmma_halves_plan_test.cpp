@@ -6,41 +6,12 @@
 #include "base/error.h"
 #include "codegen/generator.h"
 #include "compile/compiler.h"
-#include "plan/families/wgmma.h"
+#include "templates/cuda/wgmma_plans.h"
 
 namespace ffpa_jit::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-DeviceInfo h200() {
-  DeviceInfo info;
-  info.target = parse_target("sm_90a");
-  info.multiprocessors = 132;
-  return info;
-}
-
-Shape shape_of(int64_t heads, int64_t heads_kv, int64_t nq, int64_t nk) {
-  Shape shape;
-  shape.heads_q = heads;
-  shape.heads_kv = heads_kv;
-  shape.seqlen_q = shape.total_q = nq;
-  shape.seqlen_k = shape.total_k = nk;
-  return shape;
-}
-
-Problem of_dims(int head_dim, int head_dim_v) {
-  Problem problem;
-  problem.head_dim = head_dim;
-  problem.head_dim_v = head_dim_v;
-  return problem;
-}
-
-Plan default_plan(const Problem& problem) {
-  const Shape shape = shape_of(32, 32 / problem.gqa_group, 4096, 4096);
-  return wgmma_family().plan(problem, wgmma_family().default_config(problem, shape, h200()),
-                             h200());
-}
 
 TEST(WgmmaHalvesPlan, EveryMultipleOfEightHasAConfigThatItsOwnRulesAllow) {
   for (int head_dim = 520; head_dim <= 1024; head_dim += 8) {

@@ -4,35 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "plan/families/wgmma.h"
 #include "templates/cuda/default_kernels.h"
+#include "templates/cuda/wgmma_plans.h"
 
 namespace ffpa_jit::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-DeviceInfo h200() {
-  DeviceInfo info;
-  info.target = parse_target("sm_90a");
-  info.multiprocessors = 132;
-  return info;
-}
-
-Shape shape_of(int64_t heads, int64_t nq, int64_t nk) {
-  Shape shape;
-  shape.heads_q = shape.heads_kv = heads;
-  shape.seqlen_q = shape.total_q = nq;
-  shape.seqlen_k = shape.total_k = nk;
-  return shape;
-}
-
-Problem of_dims(int head_dim, int head_dim_v) {
-  Problem problem;
-  problem.head_dim = head_dim;
-  problem.head_dim_v = head_dim_v;
-  return problem;
-}
 
 TEST(WgmmaRowsPlan, EveryMultipleOfEightHasAConfigThatItsOwnRulesAllow) {
   const Target target = parse_target("sm_90a");
